@@ -1,0 +1,101 @@
+//! A lock that outlives its holder.
+//!
+//! One word in end-private shared memory: the holder's thread id, or zero. It
+//! is held for the few steps of one ring operation and never over a wait. It
+//! is *stolen*
+//! * by the thread that holds it already: then a signal handler has interrupted
+//!   the holding frame (or a `siglongjmp` has left it), and must get through;
+//! * from a thread that is dead.
+//!
+//! What the lock guards must therefore be mendable at any instruction: see
+//! [`crate::ring`].
+
+use crate::sync::{spin_hint, AtomicU32, Ordering};
+
+/// The lock word. All zero is «free».
+#[repr(transparent)]
+pub struct Lock {
+    owner: AtomicU32,
+}
+
+/// How a lock was acquired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// Nobody held it.
+    Clean,
+    /// Its holder was interrupted or is dead; the guarded state wants mending.
+    Stolen,
+}
+
+#[allow(clippy::new_without_default)]
+impl Lock {
+    /// A free lock.
+    pub fn new() -> Lock {
+        Lock {
+            owner: AtomicU32::new(0),
+        }
+    }
+
+    /// Takes the lock for thread `me`; waits while another live thread is in
+    /// its few steps, yielding the processor to it.
+    #[inline]
+    pub fn acquire(&self, me: u32) -> Acquired {
+        match self
+            .owner
+            .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
+        {
+            Ok(_) => Acquired::Clean,
+            Err(owner) => self.contend(me, owner),
+        }
+    }
+
+    #[cold]
+    fn contend(&self, me: u32, mut owner: u32) -> Acquired {
+        let mut rounds = 0u32;
+        loop {
+            if owner == me {
+                return Acquired::Stolen;
+            }
+            rounds += 1;
+            if rounds % 64 == 0 && !crate::sys::alive(owner) {
+                let taken =
+                    self.owner
+                        .compare_exchange(owner, me, Ordering::Acquire, Ordering::Relaxed);
+                if taken.is_ok() {
+                    return Acquired::Stolen;
+                }
+            }
+            if rounds < 16 {
+                spin_hint();
+            } else {
+                crate::sys::sched_yield();
+            }
+            match self
+                .owner
+                .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return Acquired::Clean,
+                Err(now) => owner = now,
+            }
+        }
+    }
+
+    /// Gives the lock back. A frame that was robbed by a signal handler finds
+    /// it free already; then this store changes nothing.
+    #[inline]
+    pub fn release(&self, me: u32) {
+        // A robbed frame must not free what another thread took since.
+        if self.owner.load(Ordering::Relaxed) == me {
+            // Partner: the acquire in `acquire`.
+            self.owner.store(0, Ordering::Release);
+        }
+    }
+
+    /// Takes the lock if it is free (or is held by a dead thread, or by the very
+    /// same thread when `steal`); never waits.
+    pub fn try_acquire(&self, me: u32) -> bool {
+        self.owner
+            .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+}

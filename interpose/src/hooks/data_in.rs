@@ -1,0 +1,125 @@
+//! read, recv and their kin.
+
+use crate::real;
+use crate::stream::receive::receive;
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+
+/// The kernel's bound on the number of parts (readv(2)).
+const IOV_MAX: usize = 1024;
+
+fn one(buf: *mut c_void, len: size_t) -> [iovec; 1] {
+    [iovec {
+        iov_base: buf,
+        iov_len: len,
+    }]
+}
+
+/// The parts of a scatter array; `None` for what the kernel refuses.
+///
+/// # Safety
+/// `iov` is null or valid for `n` entries.
+pub unsafe fn parts<'a>(iov: *const iovec, n: usize) -> Option<&'a [iovec]> {
+    if iov.is_null() || n > IOV_MAX || (iov as usize) < 4096 {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    Some(unsafe { core::slice::from_raw_parts(iov, n) })
+}
+
+crate::hooks! {
+    fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t {
+        let plain = || unsafe { real::read(fd, buf, len) };
+        // read(2) of nothing never waits, unlike recv(2) of nothing.
+        if len == 0 || crate::fdtable::is_other(fd) {
+            return plain();
+        }
+        receive(fd, &one(buf, len), 0, plain)
+    }
+
+    fn readv(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t {
+        let plain = || unsafe { real::readv(fd, iov, n) };
+        match unsafe { parts(iov, n as usize) } {
+            Some(p) if p.iter().any(|p| p.iov_len > 0) => receive(fd, p, 0, plain),
+            _ => plain(),
+        }
+    }
+
+    fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
+        receive(fd, &one(buf, len), flags, || unsafe { real::recv(fd, buf, len, flags) })
+    }
+
+    fn recvfrom(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int, addr: *mut sockaddr, alen: *mut socklen_t) -> ssize_t {
+        let plain_called = Cell::new(false);
+        let n = receive(fd, &one(buf, len), flags, || {
+            plain_called.set(true);
+            unsafe { real::recvfrom(fd, buf, len, flags, addr, alen) }
+        });
+        if n >= 0 && !plain_called.get() && !addr.is_null() && !alen.is_null() {
+            // TCP has no source address to tell.
+            unsafe { *alen = 0 };
+        }
+        n
+    }
+
+    fn recvmsg(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t {
+        unsafe { receive_message(fd, msg, flags) }
+    }
+
+    fn recvmmsg(fd: c_int, vec: *mut mmsghdr, n: u32, flags: c_int, timeout: *mut timespec) -> c_int {
+        if crate::stream::of(fd).is_none() || vec.is_null() {
+            return unsafe { real::recvmmsg(fd, vec, n, flags, timeout) };
+        }
+        let deadline = unsafe { timeout.as_ref() }.map(|t| {
+            rdma_engine::sys::now_ns() + t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+        });
+        let mut fl = flags & !libc::MSG_WAITFORONE;
+        for i in 0..n.min(IOV_MAX as u32) {
+            let r = unsafe {
+                let m = &mut *vec.add(i as usize);
+                let r = receive_message(fd, &mut m.msg_hdr, fl);
+                m.msg_len = r.max(0) as u32;
+                r
+            };
+            if r < 0 {
+                return if i > 0 { i as c_int } else { -1 };
+            }
+            if flags & libc::MSG_WAITFORONE != 0 {
+                fl |= libc::MSG_DONTWAIT;
+            }
+            if deadline.is_some_and(|d| rdma_engine::sys::now_ns() >= d) {
+                return i as c_int + 1;
+            }
+        }
+        n.min(IOV_MAX as u32) as c_int
+    }
+}
+
+/// recvmsg(2). TCP fills in neither an address nor, here, control data.
+///
+/// # Safety
+/// `msg` is null or valid, as the system call has it.
+unsafe fn receive_message(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: the caller's promise, in each of these blocks.
+    let plain = || unsafe { real::recvmsg(fd, msg, flags) };
+    if crate::fdtable::is_other(fd) || (msg as usize) < 4096 {
+        return plain();
+    }
+    let Some(p) = (unsafe { parts((*msg).msg_iov, (*msg).msg_iovlen) }) else {
+        return plain();
+    };
+    let plain_called = Cell::new(false);
+    let n = receive(fd, p, flags, || {
+        plain_called.set(true);
+        plain()
+    });
+    if n >= 0 && !plain_called.get() {
+        unsafe {
+            (*msg).msg_namelen = 0;
+            (*msg).msg_controllen = 0;
+            (*msg).msg_flags = 0;
+        }
+    }
+    n
+}

@@ -1,0 +1,161 @@
+//! write, send and their kin, sendfile and splice.
+
+use super::data_in::parts;
+use crate::real;
+use crate::stream::send::send as put;
+use crate::stream::{open, transfer};
+use core::ffi::{c_int, c_void};
+use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
+use rdma_engine::abi::reason::Reason;
+
+fn one(buf: *const c_void, len: size_t) -> [iovec; 1] {
+    [iovec {
+        iov_base: buf.cast_mut(),
+        iov_len: len,
+    }]
+}
+
+crate::hooks! {
+    fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t {
+        let plain = || unsafe { real::write(fd, buf, len) };
+        if crate::fdtable::is_other(fd) {
+            return plain();
+        }
+        put(fd, &one(buf, len), 0, plain)
+    }
+
+    fn writev(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t {
+        let plain = || unsafe { real::writev(fd, iov, n) };
+        match unsafe { parts(iov, n as usize) } {
+            Some(p) => put(fd, p, 0, plain),
+            None => plain(),
+        }
+    }
+
+    fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t {
+        put(fd, &one(buf, len), flags, || unsafe { real::send(fd, buf, len, flags) })
+    }
+
+    fn sendto(fd: c_int, buf: *const c_void, len: size_t, flags: c_int, addr: *const sockaddr, alen: socklen_t) -> ssize_t {
+        let plain = || unsafe { real::sendto(fd, buf, len, flags, addr, alen) };
+        if flags & libc::MSG_FASTOPEN != 0 {
+            let r = plain();
+            // Data in the SYN shifts the kernel's counts.
+            fast_open(fd);
+            return r;
+        }
+        put(fd, &one(buf, len), flags, plain)
+    }
+
+    fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
+        unsafe { send_message(fd, msg, flags) }
+    }
+
+    fn sendmmsg(fd: c_int, vec: *mut mmsghdr, n: u32, flags: c_int) -> c_int {
+        if crate::stream::of(fd).is_none() || vec.is_null() {
+            return unsafe { real::sendmmsg(fd, vec, n, flags) };
+        }
+        for i in 0..n.min(1024) {
+            let r = unsafe {
+                let m = &mut *vec.add(i as usize);
+                let r = send_message(fd, &m.msg_hdr, flags);
+                m.msg_len = r.max(0) as u32;
+                r
+            };
+            if r < 0 {
+                return if i > 0 { i as c_int } else { -1 };
+            }
+        }
+        n.min(1024) as c_int
+    }
+
+    fn sendfile(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
+        let moved = transfer::sendfile(out, from, unsafe { offset.as_mut() }, n);
+        moved.unwrap_or_else(|| unsafe { real::sendfile(out, from, offset, n) })
+    }
+
+    fn sendfile64(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
+        unsafe { sendfile(out, from, offset, n) }
+    }
+
+    fn splice(from: c_int, off_in: *mut i64, to: c_int, off_out: *mut i64, n: size_t, flags: u32) -> ssize_t {
+        let served = if off_in.is_null() && off_out.is_null() && n > 0 {
+            transfer::splice_in(from, to, n, flags)
+                .or_else(|| transfer::splice_out(from, to, n, flags))
+        } else {
+            None
+        };
+        served.unwrap_or_else(|| unsafe { real::splice(from, off_in, to, off_out, n, flags) })
+    }
+}
+
+fn fast_open(fd: c_int) {
+    if crate::stream::of(fd).is_none() {
+        open::connected(fd);
+    }
+    if let Some(s) = crate::stream::of(fd) {
+        open::pin(&s, Reason::KernelOption);
+    }
+}
+
+/// sendmsg(2).
+///
+/// # Safety
+/// `msg` is null or valid, as the system call has it.
+unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: the caller's promise, in each of these blocks.
+    let plain = || unsafe { real::sendmsg(fd, msg, flags) };
+    if (msg as usize) < 4096 {
+        return plain();
+    }
+    let has_control = unsafe { (*msg).msg_controllen > 0 && !(*msg).msg_control.is_null() };
+    if has_control {
+        unsafe { look_at_control(msg) };
+    }
+    if crate::fdtable::is_other(fd) {
+        return plain();
+    }
+    if flags & libc::MSG_FASTOPEN != 0 {
+        let r = plain();
+        fast_open(fd);
+        return r;
+    }
+    if has_control {
+        if let Some(s) = crate::stream::of(fd) {
+            crate::stream::send::leave_wire(&s, Reason::KernelOption);
+            return plain();
+        }
+    }
+    match unsafe { parts((*msg).msg_iov, (*msg).msg_iovlen) } {
+        Some(p) => put(fd, p, flags, plain),
+        None => plain(),
+    }
+}
+
+/// Streams that are passed with SCM_RIGHTS (over whatever socket) get a holder
+/// that we do not know.
+///
+/// # Safety
+/// `msg` is a valid header with control data.
+unsafe fn look_at_control(msg: *const msghdr) {
+    // SAFETY: the CMSG macros walk the program's own buffer, whose length the
+    // header gives.
+    unsafe {
+        let mut c = libc::CMSG_FIRSTHDR(msg);
+        let mut bound = 0;
+        while !c.is_null() && bound < 64 {
+            bound += 1;
+            if (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_RIGHTS {
+                let n = (*c).cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize) / 4;
+                let fds = libc::CMSG_DATA(c).cast::<c_int>();
+                for i in 0..n.min(256) {
+                    let passed = fds.add(i).read_unaligned();
+                    if let Some(s) = crate::stream::of(passed) {
+                        crate::stream::send::leave_wire(&s, Reason::Passed);
+                    }
+                }
+            }
+            c = libc::CMSG_NXTHDR(msg, c);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Options and control calls: what the kernel alone can honour pins a stream.
+
+use super::lifecycle::duplicated;
+use crate::real;
+use crate::stream::{cutover, ready};
+use crate::streams::Stream;
+use core::ffi::{c_int, c_void};
+use libc::{sockaddr, socklen_t};
+use rdma_engine::abi::reason::Reason;
+
+/// Why an option pins the stream, if it does.
+fn pins(level: c_int, name: c_int) -> Option<Reason> {
+    const TCP_INQ: c_int = 36;
+    const SO_ATTACH_REUSEPORT_CBPF: c_int = 51;
+    const SO_ATTACH_REUSEPORT_EBPF: c_int = 52;
+    const SO_TXTIME: c_int = 61;
+    match (level, name) {
+        (libc::IPPROTO_TCP, libc::TCP_ULP) => Some(Reason::Ulp),
+        (libc::SOL_SOCKET, libc::SO_ZEROCOPY) => Some(Reason::ZeroCopy),
+        (libc::IPPROTO_TCP, libc::TCP_REPAIR | libc::TCP_MD5SIG | TCP_INQ)
+        | (
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER
+            | libc::SO_ATTACH_BPF
+            | SO_ATTACH_REUSEPORT_CBPF
+            | SO_ATTACH_REUSEPORT_EBPF
+            | libc::SO_TIMESTAMP
+            | libc::SO_TIMESTAMPNS
+            | libc::SO_TIMESTAMPING
+            | libc::SO_OOBINLINE
+            | SO_TXTIME,
+        ) => Some(Reason::KernelOption),
+        _ => None,
+    }
+}
+
+/// After a successful setsockopt on a stream.
+fn changed(s: &Stream, fd: c_int, level: c_int, name: c_int) {
+    if level != libc::SOL_SOCKET {
+        return;
+    }
+    match name {
+        libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => cutover::update_limit(s, fd),
+        libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => cutover::tell_buffer(s, fd),
+        _ => {}
+    }
+}
+
+/// fcntl(2) on anything; `call` is the program's own.
+fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c_int {
+    if cmd == libc::F_SETFL && arg as c_int & libc::O_ASYNC != 0 {
+        if let Some(s) = crate::stream::of(fd) {
+            crate::stream::send::leave_wire(&s, Reason::Sigio);
+        }
+    }
+    let r = call();
+    if r >= 0
+        && matches!(cmd, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
+        && !crate::process::in_vfork_child()
+    {
+        duplicated(fd, r);
+    }
+    r
+}
+
+crate::hooks! {
+    fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int {
+        let stream = crate::stream::of(fd);
+        if let (Some(s), Some(reason)) = (stream, pins(level, name)) {
+            crate::stream::send::leave_wire(&s, reason);
+        }
+        let r = unsafe { real::setsockopt(fd, level, name, value, len) };
+        if let (0, Some(s)) = (r, stream) {
+            changed(&s, fd, level, name);
+        }
+        r
+    }
+
+    fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut socklen_t) -> c_int {
+        unsafe { real::getsockopt(fd, level, name, value, len) }
+    }
+
+    fn getsockname(fd: c_int, addr: *mut sockaddr, len: *mut socklen_t) -> c_int {
+        unsafe { real::getsockname(fd, addr, len) }
+    }
+
+    fn getpeername(fd: c_int, addr: *mut sockaddr, len: *mut socklen_t) -> c_int {
+        unsafe { real::getpeername(fd, addr, len) }
+    }
+
+    fn bind(fd: c_int, addr: *const sockaddr, len: socklen_t) -> c_int {
+        unsafe { real::bind(fd, addr, len) }
+    }
+
+    fn listen(fd: c_int, backlog: c_int) -> c_int {
+        unsafe { real::listen(fd, backlog) }
+    }
+
+    fn sockatmark(fd: c_int) -> c_int {
+        unsafe { real::sockatmark(fd) }
+    }
+
+    fn fcntl(fd: c_int, cmd: c_int, arg: usize) -> c_int {
+        control(fd, cmd, arg, || unsafe { real::fcntl(fd, cmd, arg) })
+    }
+
+    fn fcntl64(fd: c_int, cmd: c_int, arg: usize) -> c_int {
+        control(fd, cmd, arg, || unsafe { real::fcntl64(fd, cmd, arg) })
+    }
+
+    fn ioctl(fd: c_int, request: u64, arg: usize) -> c_int {
+        const FIOASYNC: u64 = 0x5452;
+        let stream = crate::stream::of(fd);
+        if request == FIOASYNC && arg >= 4096 && unsafe { *(arg as *const c_int) } != 0 {
+            if let Some(s) = stream {
+                crate::stream::send::leave_wire(&s, Reason::Sigio);
+            }
+        }
+        let r = unsafe { real::ioctl(fd, request, arg) };
+        if let (0, Some(s)) = (r, stream) {
+            let more = match request {
+                libc::FIONREAD => ready::unread(&s),
+                libc::TIOCOUTQ if ready::tx_is_fast(&s) => ready::unread_by_peer(&s) as usize,
+                _ => 0,
+            };
+            if more > 0 {
+                // The kernel has just written an int there.
+                unsafe { *(arg as *mut c_int) += more as c_int };
+            }
+        }
+        r
+    }
+}
+

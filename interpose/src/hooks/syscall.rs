@@ -1,0 +1,55 @@
+//! syscall(2): some programs make socket calls that way (Node closes by it).
+//! What a hook knows by name goes to that hook, the rest to the kernel.
+#![allow(non_upper_case_globals)]
+
+use super::{data_in, data_out, lifecycle, options, readiness};
+use crate::real;
+use core::ffi::c_int;
+use libc::*;
+
+crate::hooks! {
+    fn syscall(n: i64, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> i64 {
+        let fd = a as c_int;
+        unsafe {
+            match n {
+                SYS_read => data_in::read(fd, b as _, c) as i64,
+                SYS_readv => data_in::readv(fd, b as _, c as _) as i64,
+                SYS_recvfrom => data_in::recvfrom(fd, b as _, c, d as _, e as _, f as _) as i64,
+                SYS_recvmsg => data_in::recvmsg(fd, b as _, c as _) as i64,
+                SYS_recvmmsg => data_in::recvmmsg(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_write => data_out::write(fd, b as _, c) as i64,
+                SYS_writev => data_out::writev(fd, b as _, c as _) as i64,
+                SYS_sendto => data_out::sendto(fd, b as _, c, d as _, e as _, f as _) as i64,
+                SYS_sendmsg => data_out::sendmsg(fd, b as _, c as _) as i64,
+                SYS_sendmmsg => data_out::sendmmsg(fd, b as _, c as _, d as _).into(),
+                SYS_sendfile => data_out::sendfile(fd, b as _, c as _, d) as i64,
+                SYS_splice => data_out::splice(fd, b as _, c as _, d as _, e, f as _) as i64,
+                SYS_socket => lifecycle::socket(fd, b as _, c as _).into(),
+                SYS_socketpair => lifecycle::socketpair(fd, b as _, c as _, d as _).into(),
+                SYS_accept => lifecycle::accept(fd, b as _, c as _).into(),
+                SYS_accept4 => lifecycle::accept4(fd, b as _, c as _, d as _).into(),
+                SYS_connect => lifecycle::connect(fd, b as _, c as _).into(),
+                SYS_shutdown => lifecycle::shutdown(fd, b as _).into(),
+                SYS_close => lifecycle::close(fd).into(),
+                SYS_close_range => lifecycle::close_range(a as _, b as _, c as _).into(),
+                SYS_dup => lifecycle::dup(fd).into(),
+                SYS_dup2 => lifecycle::dup2(fd, b as _).into(),
+                SYS_dup3 => lifecycle::dup3(fd, b as _, c as _).into(),
+                SYS_fcntl => options::fcntl(fd, b as _, c).into(),
+                SYS_ioctl => options::ioctl(fd, b as _, c).into(),
+                SYS_setsockopt => options::setsockopt(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_poll => readiness::poll(a as _, b as _, c as _).into(),
+                SYS_epoll_create => readiness::epoll_create(fd).into(),
+                SYS_epoll_create1 => readiness::epoll_create1(fd).into(),
+                SYS_epoll_ctl => readiness::epoll_ctl(fd, b as _, c as _, d as _).into(),
+                SYS_epoll_wait => readiness::epoll_wait(fd, b as _, c as _, d as _).into(),
+                SYS_epoll_pwait => readiness::epoll_pwait(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_io_uring_setup => {
+                    crate::rendezvous::io_uring();
+                    real::syscall(n, a, b, c, d, e, f)
+                }
+                _ => real::syscall(n, a, b, c, d, e, f),
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Which process we are, and what happens to streams when it forks.
+
+use crate::streams;
+use core::sync::atomic::{AtomicU32, Ordering};
+use rdma_engine::sys;
+
+static PID: AtomicU32 = AtomicU32::new(0);
+
+/// A holder that is being born: fork(2) has been called, the child has not yet
+/// put its own name in. Never a process id (pid_max is at most 2^22).
+const UNBORN: u32 = u32::MAX >> 1;
+
+/// Is this the name of a child that is about to be born?
+pub fn is_unborn(pid: u32) -> bool {
+    pid == UNBORN
+}
+
+/// This process's id, as of its last fork.
+#[inline]
+pub fn pid() -> u32 {
+    match PID.load(Ordering::Relaxed) {
+        0 => {
+            let pid = sys::getpid();
+            PID.store(pid, Ordering::Relaxed);
+            pid
+        }
+        pid => pid,
+    }
+}
+
+/// Are we in a child that shares its parent's memory (vfork(2))? Such a child
+/// closes and dups descriptors of its own; the parent's table is not its to
+/// touch.
+pub fn in_vfork_child() -> bool {
+    sys::getpid() != pid()
+}
+
+/// Before fork(2): every stream gets an unborn holder, so that none of them is
+/// offered or promised while nobody can say who holds it.
+pub fn before_fork() {
+    for s in streams::ours() {
+        s.add_unborn(UNBORN);
+    }
+}
+
+/// After fork(2), in the parent. The child has its own name in place of the
+/// unborn one as soon as it runs; if the fork failed nobody will.
+pub fn after_fork_in_parent(child: i32) {
+    for s in streams::ours() {
+        if child < 0 {
+            s.remove_holder(UNBORN);
+        } else {
+            s.name_unborn(UNBORN, child as u32);
+        }
+    }
+}
+
+/// After fork(2), in the child.
+pub fn after_fork_in_child() {
+    let pid = sys::getpid();
+    PID.store(pid, Ordering::Relaxed);
+    crate::threads::after_fork();
+    for s in streams::ours() {
+        s.name_unborn(UNBORN, pid);
+    }
+    crate::readiness::epoll::after_fork();
+}

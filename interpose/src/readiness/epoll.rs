@@ -1,0 +1,762 @@
+//! epoll(7) with streams whose bytes come by rings.
+//!
+//! The side channel of a stream that was taken over stands in the set beside
+//! the TCP descriptor, both edge-triggered and with tokens in place of the
+//! program's data. Only *hot* streams are looked at before the kernel is asked;
+//! all others keep their bells armed, so a wait costs as many looks as there are
+//! active streams, whatever the number of registered ones.
+//!
+//! Lock order: a set's lock, then a stream direction's.
+
+use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
+use crate::fdtable::{self, Entry};
+use crate::stream::wait::{self, Want};
+use crate::stream::{open, ready};
+use crate::streams::Stream;
+use crate::threads::{self, Doing, Kind};
+use crate::{descriptors, errno, real, startup, tls};
+use core::sync::atomic::{fence, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
+use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::reason::Reason;
+use rdma_engine::lock::Lock;
+use rdma_engine::sync::spin_hint;
+use rdma_engine::{sys, syscall};
+
+/// Epoll sets that a process can have with accelerated streams in them.
+const SETS: usize = 256;
+
+/// One epoll set.
+#[repr(C, align(64))]
+struct Set {
+    lock: Lock,
+    /// Descriptors of the set (dup), 0 is free.
+    users: AtomicU32,
+    /// One of them, for our own epoll_ctl.
+    fd: AtomicI32,
+    /// An eventfd of ours in the set, plus 1: wakes sleepers from our side.
+    local: AtomicI32,
+    /// Registrations that are taken over.
+    taken: AtomicU32,
+    /// Not 0: inherited, nested, or otherwise not to be taken over.
+    foreign: AtomicU32,
+    registrations: AtomicPtr<Registration>,
+    /// The list of hot descriptors: first and last, plus 1.
+    first: AtomicU32,
+    last: AtomicU32,
+    /// Waits since the kernel was asked.
+    unasked: AtomicU32,
+    /// Waits in a row that ended asleep.
+    sleeps: AtomicU32,
+}
+
+static TABLE: [Set; SETS] = [const {
+    Set {
+        lock: Lock::new(),
+        users: AtomicU32::new(0),
+        fd: AtomicI32::new(-1),
+        local: AtomicI32::new(0),
+        taken: AtomicU32::new(0),
+        foreign: AtomicU32::new(0),
+        registrations: AtomicPtr::new(core::ptr::null_mut()),
+        first: AtomicU32::new(0),
+        last: AtomicU32::new(0),
+        unasked: AtomicU32::new(0),
+        sleeps: AtomicU32::new(0),
+    }
+}; SETS];
+
+/// High half of our tokens. A program's data that begins with it by chance is
+/// kept from confusion by taking that registration's stream out of the game.
+const TOKEN: u64 = 0x51de_817e << 32;
+const TOKEN_MASK: u64 = 0xffff_ffff << 32;
+/// Kinds of token: the TCP descriptor, the side channel, our eventfd.
+const TCP: u64 = 0;
+const SIDE: u64 = 1 << 24;
+const LOCAL: u64 = 2 << 24;
+const KIND: u64 = 3 << 24;
+
+fn token(kind: u64, fd: i32) -> u64 {
+    TOKEN | kind | fd as u64
+}
+
+/// Every so many waits the kernel is asked even if rings have events.
+const ASK_EVERY: u32 = 8;
+const SPINS: u32 = 12;
+const YIELD_NS: u64 = 20_000;
+const LATENCY_NS: u64 = 200_000;
+const LONG_YIELD_NS: u64 = 300_000;
+const SLEEPY: u32 = 8;
+
+/// Sets in use.
+fn sets() -> impl Iterator<Item = &'static Set> {
+    TABLE
+        .iter()
+        .filter(|s| s.users.load(Ordering::Acquire) > 0)
+}
+
+fn set_of(ep: i32) -> Option<&'static Set> {
+    match fdtable::get(ep) {
+        Entry::Epoll { index } => TABLE.get(index as usize),
+        _ => None,
+    }
+}
+
+/// A new epoll set `fd`.
+pub fn created(fd: i32) {
+    for (i, set) in TABLE.iter().enumerate() {
+        if set
+            .users
+            .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+        {
+            set.reset(fd);
+            fdtable::set(fd, Entry::Epoll { index: i as u32 });
+            return;
+        }
+    }
+    fdtable::set(fd, Entry::Other);
+}
+
+/// Another descriptor names the set now.
+pub fn dup(index: u32) {
+    if let Some(set) = TABLE.get(index as usize) {
+        set.users.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// A descriptor of the set is about to be closed.
+pub fn close(index: u32) {
+    let Some(set) = TABLE.get(index as usize) else {
+        return;
+    };
+    if set.users.load(Ordering::Acquire) == 1 {
+        descriptors::close(set.local.swap(0, Ordering::AcqRel) - 1);
+        let p = set
+            .registrations
+            .swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !p.is_null() && !threads::others_in_use_of_set(index) {
+            let size = REGISTRATIONS * core::mem::size_of::<Registration>();
+            // SAFETY: nobody finds it any more, and no thread waits in the set.
+            unsafe { sys::munmap(p.cast(), size) };
+        }
+    }
+    set.users.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// In a forked child: the sets are shared with the parent, and a change that we
+/// made would be one of the parent's too.
+pub fn after_fork() {
+    for set in sets() {
+        set.foreign.store(1, Ordering::Release);
+        set.local.store(0, Ordering::Release);
+    }
+}
+
+/// An eventfd of ours is about to be closed by the program.
+pub fn forget_eventfd(fd: i32) {
+    for set in sets() {
+        let _ = set
+            .local
+            .compare_exchange(fd + 1, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// The program waits on the set itself, in another set or in poll: what the
+/// kernel says of it must be the whole truth, so its streams stay Plain.
+pub fn is_nested(ep: i32) {
+    let Some(set) = set_of(ep) else { return };
+    if set.foreign.swap(1, Ordering::AcqRel) == 0 && set.taken.load(Ordering::Acquire) > 0 {
+        for s in crate::streams::ours() {
+            let held = |fd| set.registration(fd).is_some_and(|r| r.is(VALID));
+            if s.descriptors().any(held) {
+                open::pin(&s, Reason::Epoll);
+            }
+        }
+    }
+}
+
+impl Set {
+    fn reset(&self, fd: i32) {
+        self.fd.store(fd, Ordering::Relaxed);
+        for word in [&self.taken, &self.foreign, &self.first, &self.last] {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.sleeps.store(0, Ordering::Relaxed);
+        self.local.store(0, Ordering::Release);
+    }
+
+    fn index(&self) -> u32 {
+        let at = self as *const Set as usize - TABLE.as_ptr() as usize;
+        (at / core::mem::size_of::<Set>()) as u32
+    }
+
+    /// The record of `fd`, if the set has records at all.
+    fn registration(&self, fd: i32) -> Option<&'static Registration> {
+        let p = self.registrations.load(Ordering::Acquire);
+        if p.is_null() || fd < 0 || fd as usize >= REGISTRATIONS {
+            return None;
+        }
+        // SAFETY: in bounds of the mapping; all zero is a valid record.
+        Some(unsafe { &*p.add(fd as usize) })
+    }
+
+    /// The record of `fd`, made if need be.
+    fn make(&self, fd: i32) -> Option<&'static Registration> {
+        if self.registrations.load(Ordering::Acquire).is_null() {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let size = REGISTRATIONS * core::mem::size_of::<Registration>();
+            // SAFETY: a new anonymous range.
+            let p = unsafe { sys::mmap(core::ptr::null_mut(), size, flags, -1) }?;
+            let none = core::ptr::null_mut();
+            let won = self.registrations.compare_exchange(
+                none,
+                p.cast(),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            if won.is_err() {
+                // SAFETY: nobody has seen our mapping.
+                unsafe { sys::munmap(p, size) };
+            }
+        }
+        self.registration(fd)
+    }
+
+    /// Our own epoll_ctl, past the hooks. True on success.
+    fn control(&self, op: i32, fd: i32, events: u32, data: u64) -> isize {
+        let mut e = epoll_event { events, u64: data };
+        let ep = self.fd.load(Ordering::Relaxed);
+        // SAFETY: the event lives across the call.
+        unsafe { syscall!(libc::SYS_epoll_ctl, ep, op, fd, &mut e as *mut epoll_event) }
+    }
+
+    /// Takes a registration over. The set's lock is held.
+    fn take(&self, s: &Stream, fd: i32, r: &Registration) -> bool {
+        let mask = r.mask.load(Ordering::Relaxed) & bits::POLL;
+        let events = mask | bits::IN | bits::RDHUP | bits::ET;
+        let side = s.side();
+        let added = self.control(EPOLL_CTL_ADD, side, bits::IN | bits::ET, token(SIDE, fd));
+        if added < 0 && added != -(libc::EEXIST as isize) {
+            return false;
+        }
+        if self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd)) < 0 {
+            return false;
+        }
+        r.take(s);
+        self.taken.fetch_add(1, Ordering::AcqRel);
+        s.local.epolls.fetch_add(1, Ordering::AcqRel);
+        self.heat(fd, r);
+        true
+    }
+
+    /// Appends to the list of hot descriptors. The set's lock is held.
+    fn heat(&self, fd: i32, r: &Registration) {
+        if r.is(HOT) {
+            return;
+        }
+        r.set(HOT);
+        r.next.store(0, Ordering::Relaxed);
+        let me = fd as u32 + 1;
+        match self.last.swap(me, Ordering::Relaxed) {
+            0 => self.first.store(me, Ordering::Relaxed),
+            last => {
+                if let Some(l) = self.registration(last as i32 - 1) {
+                    l.next.store(me, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Reports of hot streams into `out`; streams with nothing to report leave
+    /// the list if `cool`.
+    fn collect(&self, out: &mut [epoll_event], cool: bool) -> usize {
+        let me = tls::tid();
+        self.lock.acquire(me);
+        let mut n = 0;
+        let mut fd = self.first.swap(0, Ordering::Relaxed);
+        self.last.store(0, Ordering::Relaxed);
+        // Each is looked at once: those that stay hot go to the end.
+        while let Some(r) = (fd as i32)
+            .checked_sub(1)
+            .and_then(|f| self.registration(f))
+        {
+            let (this, next) = (fd as i32 - 1, r.next.load(Ordering::Relaxed));
+            r.clear(HOT);
+            fd = next;
+            if !r.is(VALID) || !r.is(TAKEN) {
+                continue;
+            }
+            if n == out.len() {
+                self.heat(this, r);
+                continue;
+            }
+            let report = r.stream().map_or(0, |s| r.report(&s, this));
+            if report != 0 {
+                out[n] = epoll_event {
+                    events: report,
+                    u64: r.data.load(Ordering::Relaxed),
+                };
+                n += 1;
+            }
+            if report != 0 || !cool {
+                self.heat(this, r);
+            }
+        }
+        self.lock.release(me);
+        n
+    }
+
+    /// Arms the bells of all hot streams, before a sleep.
+    fn arm_all(&self) {
+        let me = tls::tid();
+        self.lock.acquire(me);
+        let mut fd = self.first.load(Ordering::Relaxed);
+        while let Some(r) = (fd as i32)
+            .checked_sub(1)
+            .and_then(|f| self.registration(f))
+        {
+            fd = r.next.load(Ordering::Relaxed);
+            let Some(s) = r.stream().filter(|_| r.is(TAKEN)) else {
+                continue;
+            };
+            let (data, room) = r.bells(&s);
+            if data {
+                wait::arm(&s, Want::In);
+            }
+            if room {
+                wait::arm(&s, Want::Out);
+            }
+        }
+        self.lock.release(me);
+    }
+
+    /// Sorts out what the kernel reported: our tokens make streams hot, the
+    /// program's events move to the front. Returns how many of those there are.
+    fn sift(&self, events: &mut [epoll_event]) -> usize {
+        let mut kept = 0;
+        for i in 0..events.len() {
+            let e = events[i];
+            if e.u64 & TOKEN_MASK != TOKEN {
+                events[kept] = e;
+                kept += 1;
+                continue;
+            }
+            let fd = (e.u64 & 0xff_ffff) as i32;
+            match e.u64 & KIND {
+                LOCAL => descriptors::drain_eventfd(self.local.load(Ordering::Acquire) - 1),
+                kind => self.rung(fd, kind, e.events),
+            }
+        }
+        kept
+    }
+
+    /// The kernel has news of a stream that was taken over.
+    fn rung(&self, fd: i32, kind: u64, events: u32) {
+        let Some(r) = self.registration(fd).filter(|r| r.is(TAKEN)) else {
+            return;
+        };
+        let Some(s) = r.stream() else { return };
+        if kind == SIDE {
+            wait::answer_side(&s, events as i16);
+        } else {
+            ready::note_tcp(&s, events as i16);
+            if !ready::rx_is_on_ring(&s) || !ready::tx_is_fast(&s) {
+                // An edge of TCP's own.
+                r.set(super::register::EDGE);
+            }
+        }
+        let me = tls::tid();
+        self.lock.acquire(me);
+        for d in s.descriptors() {
+            if let Some(r) = self.registration(d).filter(|r| r.is(TAKEN)) {
+                self.heat(d, r);
+            }
+        }
+        self.lock.release(me);
+    }
+
+    /// Wakes threads that sleep in the set, if there are any but us.
+    fn wake(&self) {
+        // Partner: the fence between a sleeper's mark and its last look.
+        fence(Ordering::SeqCst);
+        if threads::single() || !threads::anyone(&[Kind::SleepEpoll], self.index()) {
+            return;
+        }
+        let mut fd = self.local.load(Ordering::Acquire) - 1;
+        if fd < 0 {
+            fd = descriptors::eventfd();
+            if fd < 0 {
+                return;
+            }
+            let old = self.local.swap(fd + 1, Ordering::AcqRel) - 1;
+            descriptors::close(old);
+            self.control(EPOLL_CTL_ADD, fd, bits::IN, token(LOCAL, fd));
+        }
+        descriptors::ring_eventfd(fd);
+    }
+}
+
+/// Before a promise: every registration of the stream has to be ours. False if
+/// that can't be (yet).
+pub fn take_over(s: &Stream) -> bool {
+    let me = tls::tid();
+    for set in sets() {
+        for fd in s.descriptors() {
+            let Some(r) = set.registration(fd) else {
+                continue;
+            };
+            if !r.is(VALID) || r.is(TAKEN) {
+                continue;
+            }
+            let mask = r.mask.load(Ordering::Relaxed);
+            if set.foreign.load(Ordering::Acquire) != 0 || mask & bits::EXCLUSIVE != 0 {
+                open::pin(s, Reason::Epoll);
+                return false;
+            }
+            // Whether a one-shot has fired cannot be known; the program's next
+            // MOD takes it over.
+            if mask & bits::ONESHOT != 0 {
+                return false;
+            }
+            set.lock.acquire(me);
+            let taken = set.take(s, fd, r);
+            set.lock.release(me);
+            if !taken {
+                s.because(Reason::Resources);
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// A direction of the stream has changed its wire: whoever sleeps on it in a set
+/// has to look again, and to arm.
+pub fn watch(s: &Stream) {
+    if s.local.epolls.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    let me = tls::tid();
+    for set in sets() {
+        let mut held = false;
+        for fd in s.descriptors() {
+            if let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) {
+                set.lock.acquire(me);
+                set.heat(fd, r);
+                set.lock.release(me);
+                held = true;
+            }
+        }
+        if held {
+            set.wake();
+        }
+    }
+}
+
+/// Somebody drained a doorbell that sleepers in sets may have been meant by.
+pub fn wake_sets(s: &Stream) {
+    if s.local.epolls.load(Ordering::Acquire) != 0 && !threads::single() {
+        watch(s);
+    }
+}
+
+/// The program closes descriptor `fd`: the kernel forgets its registrations.
+pub fn forget_fd(fd: i32) {
+    for set in sets() {
+        if let Some(r) = set.registration(fd).filter(|r| r.is(VALID)) {
+            let me = tls::tid();
+            set.lock.acquire(me);
+            set.untake(r);
+            set.lock.release(me);
+        }
+    }
+}
+
+impl Set {
+    /// Forgets a registration. The set's lock is held.
+    fn untake(&self, r: &Registration) {
+        if r.is(TAKEN) {
+            self.taken.fetch_sub(1, Ordering::AcqRel);
+            if let Some(s) = r.stream() {
+                s.local.epolls.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        r.clear(VALID | TAKEN);
+    }
+}
+
+/// epoll_ctl(2). Libc's convention.
+///
+/// # Safety
+/// `event` is null or valid, as the system call has it.
+pub unsafe fn control(ep: i32, op: i32, fd: i32, event: *mut epoll_event) -> i32 {
+    // SAFETY: the caller's promise.
+    let plain = || unsafe { real::epoll_ctl(ep, op, fd, event) };
+    let entry = fdtable::get(fd);
+    match entry {
+        Entry::Epoll { .. } if op == EPOLL_CTL_ADD => {
+            is_nested(fd);
+            return plain();
+        }
+        Entry::Other | Entry::Internal | Entry::Epoll { .. } => return plain(),
+        _ => {}
+    }
+    let stream = crate::stream::of_entry(entry);
+    let Some(set) = set_of(ep) else {
+        // A set that we have not seen being made.
+        let r = plain();
+        if let (0, EPOLL_CTL_ADD, Some(s)) = (r, op, stream) {
+            open::pin(&s, Reason::Epoll);
+        }
+        return r;
+    };
+    if op == EPOLL_CTL_DEL {
+        let r = plain();
+        if r == 0 {
+            set.delete(fd, stream);
+        }
+        return r;
+    }
+    if event.is_null() {
+        return plain();
+    }
+    // SAFETY: not null, and valid by the caller's promise.
+    let (mask, data) = unsafe { ((*event).events, (*event).u64) };
+    let Some(r) = set.make(fd) else {
+        let done = plain();
+        if let (0, Some(s)) = (done, stream) {
+            open::pin(&s, Reason::Resources);
+        }
+        return done;
+    };
+    if let (EPOLL_CTL_MOD, true, Some(_)) = (op, r.is(TAKEN), stream) {
+        return set.modify(fd, r, mask, data);
+    }
+    let done = plain();
+    if done != 0 {
+        return done;
+    }
+    let me = tls::tid();
+    set.lock.acquire(me);
+    if op == EPOLL_CTL_ADD {
+        set.untake(r);
+    }
+    r.record(mask, data);
+    set.lock.release(me);
+    if let Some(s) = stream {
+        if s.phase() == Phase::Attached {
+            set.adopt(&s, fd, r);
+        }
+    }
+    0
+}
+
+impl Set {
+    /// A registration of an attached stream was just made by the program: it is
+    /// taken over at once, or the stream leaves the wire.
+    fn adopt(&self, s: &Stream, fd: i32, r: &Registration) {
+        let mask = r.mask.load(Ordering::Relaxed);
+        let fine = self.foreign.load(Ordering::Acquire) == 0
+            && mask & bits::EXCLUSIVE == 0
+            && r.data.load(Ordering::Relaxed) & TOKEN_MASK != TOKEN;
+        let me = tls::tid();
+        self.lock.acquire(me);
+        let taken = fine && self.take(s, fd, r);
+        self.lock.release(me);
+        if !taken {
+            open::pin(s, Reason::Epoll);
+        }
+    }
+
+    /// The program's MOD of a registration that is ours.
+    fn modify(&self, fd: i32, r: &Registration, mask: u32, data: u64) -> i32 {
+        if mask & bits::EXCLUSIVE != 0 {
+            errno::set(libc::EINVAL);
+            return -1;
+        }
+        let events = mask & bits::POLL | bits::IN | bits::RDHUP | bits::ET;
+        let me = tls::tid();
+        self.lock.acquire(me);
+        let done = self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
+        if done == 0 {
+            r.record(mask, data);
+            self.heat(fd, r);
+        }
+        self.lock.release(me);
+        if done == 0 {
+            self.wake();
+        }
+        errno::result(done) as i32
+    }
+
+    /// The program's DEL.
+    fn delete(&self, fd: i32, stream: Option<Stream>) {
+        let Some(r) = self.registration(fd).filter(|r| r.is(VALID)) else {
+            return;
+        };
+        let me = tls::tid();
+        self.lock.acquire(me);
+        self.untake(r);
+        let others = stream.is_some_and(|s| {
+            let taken = |d| self.registration(d).is_some_and(|r| r.is(TAKEN));
+            s.descriptors().any(taken)
+        });
+        if let (Some(s), false) = (stream, others) {
+            if s.side() >= 0 {
+                self.control(EPOLL_CTL_DEL, s.side(), 0, 0);
+            }
+        }
+        self.lock.release(me);
+    }
+}
+
+/// A kernel wait of the epoll family, as the program called it.
+pub trait Sleep {
+    /// Waits for up to `timeout_ns` (`None`: for ever). Libc's convention.
+    fn sleep(&self, events: &mut [epoll_event], timeout_ns: Option<u64>) -> i32;
+}
+
+/// epoll_wait(2) and its kin. `plain` is the program's own call, for a set with
+/// nothing of ours in it. Libc's convention.
+pub fn wait(
+    ep: i32,
+    events: &mut [epoll_event],
+    timeout_ns: Option<u64>,
+    sleeper: &impl Sleep,
+    plain: impl FnOnce() -> i32,
+) -> i32 {
+    let Some(set) = set_of(ep) else {
+        return plain();
+    };
+    if events.is_empty() {
+        return plain();
+    }
+    if set.taken.load(Ordering::Acquire) == 0 {
+        let n = {
+            let _doing = Doing::begin(Kind::SleepEpoll, set.index());
+            plain()
+        };
+        if n <= 0 || set.taken.load(Ordering::Acquire) == 0 {
+            return n;
+        }
+        // Taken over while we slept.
+        let kept = set.sift(&mut events[..n as usize]);
+        let n = kept + set.collect(&mut events[kept..], false);
+        if n > 0 || timeout_ns == Some(0) {
+            return n as i32;
+        }
+    }
+    let deadline = timeout_ns.map(|t| sys::now_ns().saturating_add(t));
+    merged(set, events, deadline, sleeper)
+}
+
+fn merged(
+    set: &'static Set,
+    events: &mut [epoll_event],
+    deadline: Option<u64>,
+    sleeper: &impl Sleep,
+) -> i32 {
+    loop {
+        let unasked = set.unasked.fetch_add(1, Ordering::Relaxed);
+        let ask = unasked % ASK_EVERY == ASK_EVERY - 1;
+        let mut n = 0;
+        if ask {
+            n = now(set, events, sleeper);
+        }
+        n += set.collect(&mut events[n..], false);
+        if n > 0 {
+            set.sleeps.store(0, Ordering::Relaxed);
+            return n as i32;
+        }
+        let expired = deadline.is_some_and(|d| sys::now_ns() >= d);
+        if expired {
+            return now(set, events, sleeper) as i32;
+        }
+        if spin(set, events, deadline, &mut n) {
+            set.sleeps.store(0, Ordering::Relaxed);
+            return n as i32;
+        }
+        // Arm, look once more, sleep.
+        set.arm_all();
+        n = set.collect(events, true);
+        if n > 0 {
+            return n as i32;
+        }
+        set.sleeps.fetch_add(1, Ordering::Relaxed);
+        let left = deadline.map(|d| d.saturating_sub(sys::now_ns()));
+        let r = {
+            let _doing = Doing::begin(Kind::SleepEpoll, set.index());
+            // Between our last look and the mark somebody may have missed us.
+            // Partner: the fence in `wake`.
+            fence(Ordering::SeqCst);
+            if threads::single() || set.first.load(Ordering::SeqCst) == 0 {
+                sleeper.sleep(events, left)
+            } else {
+                sleeper.sleep(events, Some(0))
+            }
+        };
+        if r < 0 {
+            return r;
+        }
+        let kept = set.sift(&mut events[..r as usize]);
+        n = kept + set.collect(&mut events[kept..], false);
+        if n > 0 {
+            return n as i32;
+        }
+        if deadline.is_some_and(|d| sys::now_ns() >= d) {
+            return 0;
+        }
+    }
+}
+
+/// Asks the kernel without waiting. Errors are left for the real wait to find.
+fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
+    let saved = errno::get();
+    let r = sleeper.sleep(events, Some(0));
+    if r < 0 {
+        errno::set(saved);
+        return 0;
+    }
+    let kept = set.sift(&mut events[..r as usize]);
+    kept + set.collect(&mut events[kept..], false)
+}
+
+/// Polls the hot streams: spins very little, then yields for a while.
+fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>, n: &mut usize) -> bool {
+    let profile = startup::profile();
+    let sleeps = set.sleeps.load(Ordering::Relaxed);
+    let sleepy = profile == startup::Profile::Adaptive && sleeps >= SLEEPY && sleeps % 32 != 0;
+    if profile == startup::Profile::Frugal || sleepy || set.first.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    for _ in 0..SPINS {
+        *n = set.collect(events, false);
+        if *n > 0 {
+            return true;
+        }
+        spin_hint();
+    }
+    let limit = if profile == startup::Profile::Latency {
+        LATENCY_NS
+    } else {
+        YIELD_NS
+    };
+    let start = sys::now_ns();
+    let mut last = start;
+    loop {
+        sys::sched_yield();
+        *n = set.collect(events, false);
+        if *n > 0 {
+            return true;
+        }
+        let now = sys::now_ns();
+        if now - start > limit
+            || now - last > LONG_YIELD_NS
+            || deadline.is_some_and(|d| now >= d)
+        {
+            return false;
+        }
+        last = now;
+    }
+}

@@ -1,0 +1,360 @@
+//! poll(2) and ppoll(2), merged.
+
+use crate::fdtable::{self, Entry};
+use crate::stream::wait::{self, Want};
+use crate::stream::{cutover, ready};
+use crate::streams::Stream;
+use crate::threads::{self, Doing, Kind};
+use crate::{descriptors, errno, real, startup};
+use core::sync::atomic::Ordering;
+use libc::{pollfd, POLLIN, POLLRDHUP};
+use rdma_engine::abi::arena::{Phase, RxMode};
+use rdma_engine::sync::spin_hint;
+use rdma_engine::sys;
+
+const SPINS: u32 = 12;
+const YIELD_NS: u64 = 20_000;
+const LATENCY_NS: u64 = 200_000;
+const LONG_YIELD_NS: u64 = 300_000;
+
+/// Descriptors that a merged poll can have on the stack; more go by a mapping.
+const ON_STACK: usize = 128;
+
+/// What a look over the descriptors found.
+#[derive(Default)]
+pub struct Census {
+    /// Bits of the streams among them (see [`threads::bit`]).
+    pub streams: u64,
+    /// Is any of them more than Plain?
+    pub merged: bool,
+}
+
+/// Looks over the descriptors of a poll or select.
+pub fn census(fds: impl Iterator<Item = i32>) -> Census {
+    let mut c = Census::default();
+    for fd in fds {
+        if fdtable::is_other(fd) {
+            continue;
+        }
+        match fdtable::get(fd) {
+            Entry::Epoll { .. } => super::epoll::is_nested(fd),
+            entry => {
+                if let Some(s) = crate::stream::of_entry(entry) {
+                    c.streams |= threads::bit(s.index);
+                    c.merged |= s.phase() != Phase::Plain;
+                }
+            }
+        }
+    }
+    c
+}
+
+/// The kernel's mask of a ppoll, passed through.
+pub type Mask = *const libc::sigset_t;
+
+/// poll(2) and ppoll(2). `plain` is the program's own call. Libc's convention.
+pub fn poll(
+    fds: &mut [pollfd],
+    timeout_ns: Option<u64>,
+    mask: Mask,
+    plain: impl FnOnce() -> i32,
+) -> i32 {
+    let mut c = census(fds.iter().map(|p| p.fd));
+    if !c.merged {
+        if c.streams == 0 {
+            return plain();
+        }
+        let _doing = Doing::begin_many(Kind::Many, c.streams);
+        // A promise that begins now sees the mark; one that was made meanwhile
+        // is seen here.
+        c = census(fds.iter().map(|p| p.fd));
+        if !c.merged {
+            return plain();
+        }
+    }
+    merged_poll(fds, timeout_ns, mask, c.streams)
+}
+
+/// A poll in which at least one of `streams` is more than Plain.
+pub fn merged_poll(
+    fds: &mut [pollfd],
+    timeout_ns: Option<u64>,
+    mask: Mask,
+    streams: u64,
+) -> i32 {
+    let doing = Doing::begin_many(Kind::SleepMany, streams);
+    let wake = doing.as_ref().map_or(-1, Doing::wake_fd);
+    with_scratch(fds.len() * 3 + 1, |scratch| match scratch {
+        Some(scratch) => Poll {
+            fds,
+            mask,
+            wake,
+            deadline: timeout_ns.map(|t| sys::now_ns().saturating_add(t)),
+        }
+        .run(scratch),
+        None => {
+            errno::set(libc::ENOMEM);
+            -1
+        }
+    })
+}
+
+/// Gives `f` room for `n` entries.
+fn with_scratch<R>(n: usize, f: impl FnOnce(Option<&mut [pollfd]>) -> R) -> R {
+    const EMPTY: pollfd = pollfd {
+        fd: -1,
+        events: 0,
+        revents: 0,
+    };
+    if n <= ON_STACK * 3 {
+        let mut room = [EMPTY; ON_STACK * 3];
+        return f(Some(&mut room[..n]));
+    }
+    let size = n * core::mem::size_of::<pollfd>();
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new anonymous range.
+    let Some(p) = (unsafe { sys::mmap(core::ptr::null_mut(), size, flags, -1) }) else {
+        return f(None);
+    };
+    // SAFETY: mapped for `size` bytes, and all zero is a valid entry.
+    let r = f(Some(unsafe {
+        core::slice::from_raw_parts_mut(p.cast::<pollfd>(), n)
+    }));
+    // SAFETY: `f` has returned its borrow.
+    unsafe { sys::munmap(p, size) };
+    r
+}
+
+struct Poll<'a> {
+    fds: &'a mut [pollfd],
+    mask: Mask,
+    wake: i32,
+    deadline: Option<u64>,
+}
+
+/// The stream of a descriptor, if it is more than Plain.
+fn merged(fd: i32) -> Option<Stream> {
+    if fdtable::is_other(fd) {
+        return None;
+    }
+    crate::stream::of_entry(fdtable::get(fd)).filter(|s| s.phase() != Phase::Plain)
+}
+
+/// Is part of the stream's readiness known to us alone?
+fn ours(s: &Stream) -> bool {
+    s.slot.rx_mode() != RxMode::Plain || ready::tx_is_fast(s)
+}
+
+impl Poll<'_> {
+    fn run(mut self, scratch: &mut [pollfd]) -> i32 {
+        for p in self.fds.iter() {
+            if let Some(s) = merged(p.fd) {
+                cutover::progress(&s, p.fd);
+            }
+        }
+        loop {
+            if self.look() > 0 {
+                return self.finish(scratch);
+            }
+            if self.expired() {
+                return self.kernel(scratch, Some(0)).unwrap_or_else(|e| e);
+            }
+            if self.spin() {
+                continue;
+            }
+            self.arm();
+            if self.look() > 0 {
+                return self.finish(scratch);
+            }
+            let left = self
+                .deadline
+                .map(|d| d.saturating_sub(sys::now_ns()));
+            match self.kernel(scratch, left) {
+                Err(e) => return e,
+                Ok(0) if self.expired() => return 0,
+                Ok(0) => {}
+                Ok(n) => return n,
+            }
+        }
+    }
+
+    fn expired(&self) -> bool {
+        self.deadline.is_some_and(|d| sys::now_ns() >= d)
+    }
+
+    /// Fills in what we know of our streams. Returns how many are ready.
+    fn look(&mut self) -> i32 {
+        let mut n = 0;
+        for p in self.fds.iter_mut() {
+            p.revents = 0;
+            if let Some(s) = merged(p.fd).filter(ours) {
+                p.revents = ready::bits(&s, p.fd, p.events);
+                n += i32::from(p.revents != 0);
+            }
+        }
+        n
+    }
+
+    /// Something of ours is ready: the kernel is asked about the others.
+    fn finish(&mut self, scratch: &mut [pollfd]) -> i32 {
+        if self.fds.len() == 1 {
+            return 1;
+        }
+        self.kernel(scratch, Some(0)).unwrap_or_else(|e| e)
+    }
+
+    fn spin(&self) -> bool {
+        let by_ring = |fds: &[pollfd]| {
+            fds.iter().any(|p| {
+                merged(p.fd).is_some_and(|s| {
+                    (p.events & POLLIN != 0 && ready::may_come_by_ring(&s, Want::In)
+                        && s.slot.rx.sleeps.load(Ordering::Relaxed) < 8)
+                        || (p.events & libc::POLLOUT != 0 && ready::tx_is_fast(&s))
+                })
+            })
+        };
+        let profile = startup::profile();
+        if profile == startup::Profile::Frugal || !by_ring(self.fds) {
+            return false;
+        }
+        let hit = |fds: &[pollfd]| {
+            fds.iter().any(|p| {
+                merged(p.fd).filter(ours).is_some_and(|s| {
+                    (p.events & POLLIN != 0 && ready::now(&s, Want::In))
+                        || (p.events & libc::POLLOUT != 0 && ready::now(&s, Want::Out))
+                })
+            })
+        };
+        for _ in 0..SPINS {
+            if hit(self.fds) {
+                return true;
+            }
+            spin_hint();
+        }
+        let limit = if profile == startup::Profile::Latency {
+            LATENCY_NS
+        } else {
+            YIELD_NS
+        };
+        let start = sys::now_ns();
+        let mut last = start;
+        loop {
+            sys::sched_yield();
+            if hit(self.fds) {
+                return true;
+            }
+            let now = sys::now_ns();
+            if now - start > limit
+                || now - last > LONG_YIELD_NS
+                || self.deadline.is_some_and(|d| now >= d)
+            {
+                return false;
+            }
+            last = now;
+        }
+    }
+
+    fn arm(&self) {
+        for p in self.fds.iter() {
+            if let Some(s) = merged(p.fd) {
+                if s.slot.rx_mode() != RxMode::Plain {
+                    wait::arm(&s, Want::In);
+                }
+                if p.events & libc::POLLOUT != 0 && ready::tx_is_fast(&s) {
+                    wait::arm(&s, Want::Out);
+                }
+            }
+        }
+    }
+
+    /// Asks the kernel. `Err` is the return value -1 (errno is set); `Ok(0)`
+    /// means that nothing the program asked for is ready.
+    fn kernel(&mut self, scratch: &mut [pollfd], timeout: Option<u64>) -> Result<i32, i32> {
+        let n = self.fds.len();
+        let entry = |fd, events| pollfd {
+            fd,
+            events,
+            revents: 0,
+        };
+        for (i, p) in self.fds.iter().enumerate() {
+            let stream = merged(p.fd);
+            scratch[i] = match &stream {
+                Some(s) if ours(s) => entry(tcp_fd(s, p.fd), tcp_events(s, p.events)),
+                _ => entry(p.fd, p.events),
+            };
+            let side = stream.as_ref().map_or(-1, Stream::side);
+            let gone = stream
+                .as_ref()
+                .is_some_and(|s| s.slot.has(rdma_engine::abi::arena::flags::PEER_GONE));
+            scratch[n + 2 * i] = entry(if gone { -1 } else { side }, POLLIN);
+            let listener = stream
+                .as_ref()
+                .map_or(-1, |s| s.local.listener.load(Ordering::Acquire) - 1);
+            scratch[n + 2 * i + 1] = entry(listener, POLLIN);
+        }
+        scratch[3 * n] = entry(self.wake, POLLIN);
+        let ts = timeout.map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as i64,
+            tv_nsec: (ns % 1_000_000_000) as i64,
+        });
+        let t = ts.as_ref().map_or(core::ptr::null(), |t| t as *const _);
+        // SAFETY: scratch and timespec live across the call; the mask is the
+        // program's own.
+        let r = unsafe { real::ppoll(scratch.as_mut_ptr(), scratch.len() as _, t, self.mask) };
+        if r < 0 {
+            return Err(-1);
+        }
+        if scratch[3 * n].revents != 0 {
+            descriptors::drain_eventfd(self.wake);
+        }
+        Ok(self.gather(scratch, n))
+    }
+
+    /// Merges the kernel's answer with ours.
+    fn gather(&mut self, scratch: &[pollfd], n: usize) -> i32 {
+        let mut ready_now = 0;
+        for (i, p) in self.fds.iter_mut().enumerate() {
+            p.revents = match merged(p.fd) {
+                None => scratch[i].revents,
+                Some(s) => {
+                    if scratch[n + 2 * i].revents != 0 {
+                        wait::answer_side(&s, scratch[n + 2 * i].revents);
+                    }
+                    if s.phase() == Phase::Offered {
+                        s.local.calls.store(0, Ordering::Relaxed);
+                        cutover::progress(&s, p.fd);
+                    }
+                    ready::note_tcp(&s, scratch[i].revents);
+                    if ours(&s) {
+                        ready::bits(&s, p.fd, p.events)
+                    } else {
+                        scratch[i].revents
+                    }
+                }
+            };
+            ready_now += i32::from(p.revents != 0);
+        }
+        ready_now
+    }
+}
+
+/// The TCP descriptor for a kernel wait, or -1 where it would only spin.
+fn tcp_fd(s: &Stream, fd: i32) -> i32 {
+    if ready::tcp_is_mute(s) {
+        -1
+    } else {
+        fd
+    }
+}
+
+/// What TCP is asked for, where the rest is on the ring.
+fn tcp_events(s: &Stream, wanted: i16) -> i16 {
+    let mut events = wanted;
+    if ready::rx_is_on_ring(s) {
+        events = events & !(POLLIN | libc::POLLRDNORM) | POLLRDHUP;
+    }
+    if ready::tx_is_fast(s) {
+        events &= !(libc::POLLOUT | libc::POLLWRNORM);
+    }
+    events
+}

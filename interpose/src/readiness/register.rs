@@ -1,0 +1,161 @@
+//! The registrations of an epoll set, as the program made them.
+//!
+//! One record for each descriptor number, in a sparse mapping indexed by it.
+//! While a stream is Plain the kernel's registration is the program's own. When
+//! the stream is *taken over*, the kernel's is edge-triggered and carries a
+//! token of ours, and the record is the truth: level, edge and one-shot are
+//! re-created from the stream's own readiness.
+
+use crate::fdtable;
+use crate::stream::cutover::tx;
+use crate::stream::ready;
+use crate::streams::Stream;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use rdma_engine::abi::arena::RxMode;
+use rdma_engine::abi::record::Pos;
+use rdma_engine::ring::Consumer;
+
+/// epoll's bits as unsigned numbers (epoll_ctl(2)).
+pub mod bits {
+    pub const IN: u32 = libc::EPOLLIN as u32;
+    pub const OUT: u32 = libc::EPOLLOUT as u32;
+    pub const RDHUP: u32 = libc::EPOLLRDHUP as u32;
+    pub const ET: u32 = libc::EPOLLET as u32;
+    pub const ONESHOT: u32 = libc::EPOLLONESHOT as u32;
+    pub const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
+    /// What poll(2) and epoll(7) share.
+    pub const POLL: u32 = 0xffff & !0x8000;
+}
+
+/// States of a registration.
+pub const VALID: u32 = 1;
+/// The kernel's registration carries our token.
+pub const TAKEN: u32 = 2;
+/// A one-shot has fired and waits for the program's MOD.
+pub const FIRED: u32 = 4;
+/// It stands in the set's list of hot ones.
+pub const HOT: u32 = 8;
+/// An edge is due: it was (re)armed, or the kernel said so.
+pub const EDGE: u32 = 16;
+
+/// One registration. Guarded by the set's lock, but for a look at `state`.
+#[repr(C, align(64))]
+pub struct Registration {
+    pub state: AtomicU32,
+    /// The program's event mask, and its data.
+    pub mask: AtomicU32,
+    pub data: AtomicU64,
+    /// The stream that was taken over.
+    pub index: AtomicU32,
+    pub generation: AtomicU32,
+    /// Next hot descriptor, plus 1.
+    pub next: AtomicU32,
+    /// Where the ring ended at the last report ([`Pos`]), for edges.
+    tail: AtomicU64,
+    /// `Tx::full` at the last report of EPOLLOUT.
+    full: AtomicU32,
+    /// The bits of the last report.
+    last: AtomicU32,
+}
+
+/// Registrations that a set can have: as many as descriptors are tracked.
+pub const REGISTRATIONS: usize = fdtable::LIMIT;
+
+impl Registration {
+    /// Is `bit` of the state set?
+    pub fn is(&self, bit: u32) -> bool {
+        self.state.load(Ordering::Acquire) & bit != 0
+    }
+    /// Sets state bits.
+    pub fn set(&self, bits: u32) {
+        self.state.fetch_or(bits, Ordering::AcqRel);
+    }
+    /// Clears state bits.
+    pub fn clear(&self, bits: u32) {
+        self.state.fetch_and(!bits, Ordering::AcqRel);
+    }
+
+    /// The program's ADD or MOD.
+    pub fn record(&self, mask: u32, data: u64) {
+        self.mask.store(mask, Ordering::Relaxed);
+        self.data.store(data, Ordering::Relaxed);
+        self.set(VALID | EDGE);
+        self.clear(FIRED);
+    }
+
+    /// The stream is ours from now on.
+    pub fn take(&self, s: &Stream) {
+        self.index.store(s.index, Ordering::Relaxed);
+        self.generation.store(s.generation, Ordering::Relaxed);
+        self.last.store(0, Ordering::Relaxed);
+        self.set(TAKEN | EDGE);
+    }
+
+    /// The stream that was taken over.
+    pub fn stream(&self) -> Option<Stream> {
+        crate::streams::get(
+            self.index.load(Ordering::Relaxed),
+            self.generation.load(Ordering::Relaxed),
+        )
+    }
+
+    /// The bits that are to be reported now, 0 for nothing; and whether the
+    /// stream is worth another look soon.
+    pub fn report(&self, s: &Stream, fd: i32) -> u32 {
+        let mask = self.mask.load(Ordering::Relaxed);
+        if self.is(FIRED) {
+            return 0;
+        }
+        let wanted = (mask & bits::POLL) as i16;
+        let level = ready::bits(s, fd, wanted) as u16 as u32;
+        if level == 0 {
+            self.last.store(0, Ordering::Relaxed);
+            return 0;
+        }
+        if mask & bits::ET != 0 && !self.edge(s, level) {
+            return 0;
+        }
+        if mask & bits::ONESHOT != 0 {
+            self.set(FIRED);
+        }
+        level
+    }
+
+    /// Has anything happened since the last report?
+    fn edge(&self, s: &Stream, level: u32) -> bool {
+        let due = self.is(EDGE);
+        let fresh = level & !self.last.swap(level, Ordering::Relaxed) != 0;
+        let grew = level & bits::IN != 0 && self.grew(s);
+        let full = s.slot.tx.full.load(Ordering::Relaxed);
+        let room = level & bits::OUT != 0 && self.full.swap(full, Ordering::Relaxed) != full;
+        self.clear(EDGE);
+        due || fresh || grew || room
+    }
+
+    /// Has the ring grown since the last report?
+    fn grew(&self, s: &Stream) -> bool {
+        let Some(segment) = s.segment() else {
+            return false;
+        };
+        if s.slot.rx_mode() != RxMode::Fast {
+            return false;
+        }
+        let me = crate::tls::tid();
+        let ring = segment.ring(s.into());
+        let d = segment.direction(s.into());
+        s.slot.rx.lock.acquire(me);
+        let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.receiver.consumed);
+        let now = c.tail(Pos(self.tail.load(Ordering::Relaxed)));
+        s.slot.rx.lock.release(me);
+        self.tail.swap(now.0, Ordering::Relaxed) != now.0
+    }
+
+    /// Does the stream's bell have to be armed before a sleep: for data, for
+    /// room?
+    pub fn bells(&self, s: &Stream) -> (bool, bool) {
+        let mask = self.mask.load(Ordering::Relaxed);
+        let data = s.slot.rx_mode() != RxMode::Plain;
+        let room = mask & bits::OUT != 0 && s.slot.tx.fast.load(Ordering::Relaxed) != tx::PLAIN;
+        (data, room)
+    }
+}

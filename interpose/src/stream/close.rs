@@ -1,0 +1,217 @@
+//! The ends of streams: shutdown, close, exit.
+//!
+//! The kernel's own shutdown and close do the work that the peer sees (FIN, RST,
+//! EPIPE); what stands here is the order of our words around them. What `send`
+//! has accepted lies in the segment, which the peer has mapped too: it arrives
+//! whatever becomes of us.
+
+use super::ready;
+use super::wait;
+use crate::fdtable::{self, Entry};
+use crate::streams::{self, Stream};
+use crate::{descriptors, process, real, threads};
+use core::sync::atomic::{AtomicU64, Ordering};
+use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::segment::sender_flags;
+use rdma_engine::syscall;
+
+/// shutdown(2) of a stream. Libc's convention.
+pub fn shutdown(s: &Stream, fd: i32, how: i32) -> i32 {
+    let write = how == libc::SHUT_WR || how == libc::SHUT_RDWR;
+    let read = how == libc::SHUT_RD || how == libc::SHUT_RDWR;
+    // The word comes before the FIN: a FIN without it is a death.
+    if write {
+        tell(s, sender_flags::SHUT);
+    }
+    // SAFETY: no memory is passed.
+    let r = unsafe { real::shutdown(fd, how) };
+    if r == 0 {
+        let bits = if write { flags::SHUT_WR } else { 0 } | if read { flags::SHUT_RD } else { 0 };
+        s.slot.flags.fetch_or(bits, Ordering::AcqRel);
+    }
+    if s.phase() != Phase::Plain {
+        wake_peer(s);
+        threads::wake_sleepers(s.index);
+        crate::readiness::epoll::wake_sets(s);
+    }
+    r
+}
+
+/// Sets a word of ours in the segment.
+fn tell(s: &Stream, bits: u32) {
+    if let Some(segment) = s.segment() {
+        segment
+            .direction(s.out())
+            .sender
+            .flags
+            .fetch_or(bits, Ordering::AcqRel);
+    }
+}
+
+/// Rings, whether armed or not: rare, and better once too often.
+fn wake_peer(s: &Stream) {
+    if s.phase() == Phase::Attached {
+        wait::ring_if(s, true);
+    }
+}
+
+/// A descriptor that is about to be closed, and what has to follow.
+pub struct Closing {
+    stream: Option<(Stream, bool)>,
+}
+
+/// Before the kernel closes `fd` (close, dup2 onto it, fclose ...).
+pub fn before(fd: i32) -> Closing {
+    let entry = fdtable::get(fd);
+    let none = Closing { stream: None };
+    match entry {
+        Entry::Unknown | Entry::Internal => return none,
+        Entry::Other => {
+            fdtable::set(fd, Entry::Unknown);
+            return none;
+        }
+        _ if process::in_vfork_child() => return none,
+        Entry::Socket => {
+            crate::readiness::epoll::forget_fd(fd);
+            fdtable::set(fd, Entry::Unknown);
+            return none;
+        }
+        Entry::Epoll { index } => {
+            fdtable::set(fd, Entry::Unknown);
+            crate::readiness::epoll::close(index);
+            return none;
+        }
+        Entry::Stream { .. } => {}
+    }
+    let Some(s) = super::of_entry(entry) else {
+        fdtable::set(fd, Entry::Unknown);
+        return none;
+    };
+    // Another thread may close the same number at the same time.
+    if !fdtable::replace(fd, entry, Entry::Unknown) {
+        return none;
+    }
+    crate::readiness::epoll::forget_fd(fd);
+    if !s.remove_fd(fd) {
+        return none;
+    }
+    let last = s.is_sole();
+    if last {
+        part(&s, fd);
+    }
+    Closing {
+        stream: Some((s, last)),
+    }
+}
+
+/// The last descriptor of the last holder is about to go.
+fn part(s: &Stream, fd: i32) {
+    if s.phase() != Phase::Attached {
+        return;
+    }
+    if s.slot.rx_mode() == RxMode::Fast && ready::unread(s) > 0 {
+        // As the kernel does on unread data: reset instead of FIN.
+        reset_on_close(fd);
+    }
+    tell(s, sender_flags::SHUT | sender_flags::CLOSED);
+}
+
+fn reset_on_close(fd: i32) {
+    let now = libc::linger {
+        l_onoff: 1,
+        l_linger: 0,
+    };
+    let size = core::mem::size_of::<libc::linger>();
+    // SAFETY: the struct lives across the call.
+    unsafe {
+        syscall!(
+            libc::SYS_setsockopt,
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_LINGER,
+            &now as *const libc::linger,
+            size
+        )
+    };
+}
+
+/// After the kernel has closed the descriptor.
+pub fn after(c: Closing) {
+    let Some((s, last)) = c.stream else { return };
+    if s.phase() != Phase::Plain {
+        wake_peer(&s);
+        threads::wake_sleepers(s.index);
+    }
+    s.remove_holder(process::pid());
+    crate::stats::count(s);
+    bury(s, last);
+    dig();
+}
+
+/// Frees what the stream has in this process, now or when no thread uses it any
+/// more.
+fn bury(s: Stream, last: bool) {
+    if s.phase() == Phase::Plain || (threads::barrier() && !threads::in_use(s.index)) {
+        return free(s, last);
+    }
+    let word = u64::from(s.generation) << 32 | u64::from(s.index) << 1 | u64::from(last) | 1 << 31;
+    for grave in &GRAVES {
+        if grave
+            .compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+        {
+            return;
+        }
+    }
+    // No grave: the mapping and the slot stay until the process ends.
+}
+
+/// Streams that wait to be freed: generation, a set bit, index, last.
+static GRAVES: [AtomicU64; 32] = [const { AtomicU64::new(0) }; 32];
+
+/// Frees the streams whose last users have left meanwhile.
+fn dig() {
+    for grave in &GRAVES {
+        let word = grave.load(Ordering::Acquire);
+        if word == 0 {
+            continue;
+        }
+        let index = (word as u32 & 0x7fff_ffff) >> 1;
+        if !threads::barrier() || threads::in_use(index) {
+            continue;
+        }
+        let taken = grave.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Acquire);
+        if let (Ok(_), Some(s)) = (taken, streams::get(index, (word >> 32) as u32)) {
+            free(s, word & 1 == 1);
+        }
+    }
+}
+
+fn free(s: Stream, last: bool) {
+    let side = s.local.side.swap(0, Ordering::AcqRel) - 1;
+    descriptors::close(side);
+    let listener = s.local.listener.swap(0, Ordering::AcqRel) - 1;
+    descriptors::close(listener);
+    if let Some(segment) = s.take_segment() {
+        // SAFETY: no thread's mark names the stream, and its entry is gone.
+        unsafe { segment.unmap() };
+    }
+    if last {
+        streams::release(s);
+    }
+}
+
+/// exit(3): streams that this process alone holds end in good order. The kernel
+/// closes the descriptors; what it cannot know is said here.
+pub fn at_exit() {
+    for s in streams::ours() {
+        if s.phase() != Phase::Attached || !s.is_sole() {
+            continue;
+        }
+        if let Some(fd) = s.any_fd() {
+            part(&s, fd);
+            wake_peer(&s);
+        }
+    }
+}
+

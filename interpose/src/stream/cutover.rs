@@ -1,0 +1,438 @@
+//! Promises, cuts and recalls: how a direction changes its wire.
+//!
+//! A direction changes only while no kernel transfer on it is in flight at
+//! either end (invariant I2). The receiver sees to its own side before it
+//! promises, the sender to its own before it cuts.
+
+use crate::stream::wait;
+use crate::streams::Stream;
+use crate::threads::{self, Kind};
+use crate::{startup, tls};
+use core::sync::atomic::Ordering;
+use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::reason::Reason;
+use rdma_engine::abi::segment::gate;
+use rdma_engine::lock::Acquired;
+use rdma_engine::ring::Producer;
+use rdma_engine::{sys, syscall};
+
+/// States of `Tx::fast`.
+pub mod tx {
+    /// On TCP.
+    pub const PLAIN: u32 = 0;
+    /// On the wire.
+    pub const FAST: u32 = 1;
+    /// A cut-over is being made, with the lock held.
+    pub const CUTTING: u32 = 2;
+}
+
+/// TCP_ESTABLISHED of the kernel's tcp_states.h.
+const ESTABLISHED: u8 = 1;
+
+/// What TCP_INFO says of the bytes so far.
+struct Counts {
+    state: u8,
+    /// Bytes that the program has handed to send(2) on this connection.
+    sent: u64,
+    /// Bytes that have arrived in order, read or not.
+    received: u64,
+}
+
+/// `struct tcp_info` of the kernel up to the fields that we need (tcp.h; the
+/// libc crate's is shorter).
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TcpInfo {
+    state: u8,
+    _a: [u8; 7],
+    _b: [u32; 24],
+    _c: [u64; 2],
+    bytes_acked: u64,
+    bytes_received: u64,
+    _segs: [u32; 2],
+    notsent_bytes: u32,
+    _d: [u32; 3],
+    _e: [u64; 4],
+    _delivered: [u32; 2],
+    bytes_sent: u64,
+    bytes_retrans: u64,
+}
+
+fn counts(fd: i32) -> Option<Counts> {
+    // SAFETY: all zero is a valid TcpInfo.
+    let zero: TcpInfo = unsafe { core::mem::zeroed() };
+    let i = sys::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, zero).ok()?;
+    Some(Counts {
+        state: i.state,
+        sent: i.bytes_sent - i.bytes_retrans + u64::from(i.notsent_bytes),
+        received: i.bytes_received,
+    })
+}
+
+/// Bytes that wait in the kernel's receive queue.
+pub fn queued(fd: i32) -> i32 {
+    let mut n = 0i32;
+    // SAFETY: FIONREAD writes one int.
+    unsafe { syscall!(libc::SYS_ioctl, fd, libc::FIONREAD, &mut n as *mut i32) };
+    n
+}
+
+/// Bytes that this end has read from TCP: exact if no thread reads meanwhile.
+pub fn read_from_tcp(fd: i32) -> Option<u64> {
+    for _ in 0..64 {
+        let before = counts(fd)?;
+        let queued = queued(fd);
+        let after = counts(fd)?;
+        // After a FIN the count is one too high; urgent data shifts it.
+        if before.state != ESTABLISHED || after.state != ESTABLISHED {
+            return None;
+        }
+        if before.received == after.received {
+            return before.received.checked_sub(queued as u64);
+        }
+    }
+    None
+}
+
+/// Is urgent data pending (POLLPRI)?
+fn urgent(fd: i32) -> bool {
+    let mut p = [libc::pollfd {
+        fd,
+        events: libc::POLLPRI,
+        revents: 0,
+    }];
+    sys::ppoll(&mut p, Some(0)) > 0 && p[0].revents & libc::POLLPRI != 0
+}
+
+/// Every so many calls, a look at what may be done next. Cheap when nothing is.
+#[inline]
+pub fn progress(s: &Stream, fd: i32) {
+    if s.phase() == Phase::Attached
+        && s.slot.rx_mode() != RxMode::Plain
+        && s.slot.tx.fast.load(Ordering::Relaxed) == tx::FAST
+    {
+        return;
+    }
+    step(s, fd);
+}
+
+/// Takes the next step, if it is time: of the offer, or of a promise.
+#[cold]
+fn step(s: &Stream, fd: i32) {
+    let calls = s.local.calls.fetch_add(1, Ordering::Relaxed);
+    // 0, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256, ...
+    let due = calls & calls.wrapping_sub(1) == 0 || calls % 64 == 0;
+    if !due && startup::chaos() == 0 {
+        return;
+    }
+    if s.phase() == Phase::Offered {
+        crate::rendezvous::step(s, fd);
+    }
+    if s.phase() == Phase::Attached && s.slot.rx_mode() == RxMode::Plain {
+        promise(s, fd);
+    }
+}
+
+/// The receiver's promise: no thread of mine is inside a plain kernel receive
+/// on this stream, and none will be.
+pub fn promise(s: &Stream, fd: i32) {
+    if s.pinned() || s.slot.has(flags::TCP_END | flags::PEER_GONE | flags::SHUT_RD) {
+        return;
+    }
+    if !s.is_sole() {
+        s.because(Reason::SharedEnd);
+        return;
+    }
+    let Some(segment) = s.segment() else { return };
+    let me = tls::tid();
+    // A step in the midst of another of ours can wait.
+    if !s.slot.control.try_acquire(me) {
+        return;
+    }
+    let promised = sys::with_signals_blocked(|| {
+        // Epoll sets first: their lock comes before the direction's.
+        if !crate::readiness::epoll::take_over(s) {
+            return false;
+        }
+        let clean = s.slot.rx.lock.acquire(me) == Acquired::Clean;
+        let r = clean && s.slot.rx_mode() == RxMode::Plain && promise_locked(s, fd, segment);
+        if clean {
+            s.slot.rx.lock.release(me);
+        }
+        r
+    });
+    s.slot.control.release(me);
+    if promised {
+        s.local.calls.store(0, Ordering::Relaxed);
+        // Who sleeps on the stream in an old manner has to arm its bell.
+        threads::wake_sleepers(s.index);
+        crate::readiness::epoll::watch(s);
+    }
+}
+
+fn promise_locked(s: &Stream, fd: i32, segment: rdma_engine::segment::Segment) -> bool {
+    let rx = &s.slot.rx;
+    // From here on every receive takes the lock; those that began before show
+    // in their marks.
+    rx.mode.store(RxMode::Promised as u32, Ordering::SeqCst);
+    let take_back = || {
+        rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
+        false
+    };
+    if !threads::barrier() {
+        crate::stream::open::pin(s, Reason::Kernel);
+        return take_back();
+    }
+    if threads::anyone(&[Kind::PlainRecv, Kind::Many], s.index) {
+        s.because(Reason::Attached);
+        return take_back();
+    }
+    let Some(count) = read_from_tcp(fd).filter(|_| !urgent(fd)) else {
+        s.because(Reason::Ended);
+        return take_back();
+    };
+    rx.tcp_count.store(count, Ordering::Release);
+    let d = segment.direction(s.into());
+    d.receiver
+        .buffer
+        .store(receive_buffer(fd), Ordering::Relaxed);
+    d.receiver.recall.store(0, Ordering::Relaxed);
+    let epoch = rx.epoch.load(Ordering::Relaxed);
+    let promised = d.gate.compare_exchange(
+        gate::word(epoch, gate::IDLE),
+        gate::word(epoch, gate::READY),
+        Ordering::SeqCst,
+        Ordering::Acquire,
+    );
+    if promised.is_err() {
+        crate::stream::open::pin(s, Reason::Broken);
+        return take_back();
+    }
+    true
+}
+
+/// Bytes that the kernel would buffer for this receiver (SO_RCVBUF, socket(7)).
+fn receive_buffer(fd: i32) -> u32 {
+    sys::getsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, 0u32).unwrap_or(1 << 17)
+}
+
+/// Bytes that the kernel would buffer for this sender. The kernel tunes it up
+/// to tcp_wmem's maximum, unless the program has fixed it (SO_BUF_LOCK).
+fn send_buffer(fd: i32) -> u64 {
+    const SO_BUF_LOCK: i32 = 72;
+    const SNDBUF_LOCK: i32 = 1;
+    const TCP_WMEM_MAX: u64 = 4 << 20;
+    let now = u64::from(sys::getsockopt(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, 0u32).unwrap_or(0));
+    match sys::getsockopt(fd, libc::SOL_SOCKET, SO_BUF_LOCK, 0i32) {
+        Ok(locked) if locked & SNDBUF_LOCK != 0 => now,
+        _ => now.max(TCP_WMEM_MAX),
+    }
+}
+
+/// What may be in flight on the wire: what the two socket buffers would hold.
+pub fn update_limit(s: &Stream, fd: i32) {
+    const MOST: u64 = 24 << 20;
+    let Some(segment) = s.segment() else { return };
+    let d = segment.direction(s.out());
+    let theirs = u64::from(d.receiver.buffer.load(Ordering::Relaxed));
+    let limit = (send_buffer(fd) + theirs).clamp(4096, MOST);
+    s.slot.tx.limit.store(limit, Ordering::Release);
+}
+
+/// The program has changed SO_RCVBUF: tells the sender.
+pub fn tell_buffer(s: &Stream, fd: i32) {
+    if let Some(segment) = s.segment() {
+        let d = segment.direction(s.into());
+        d.receiver
+            .buffer
+            .store(receive_buffer(fd), Ordering::Relaxed);
+    }
+}
+
+/// Has the receiver promised, and may we cut over?
+#[inline]
+pub fn may_cut_over(s: &Stream) -> bool {
+    let Some(segment) = s.segment() else {
+        return false;
+    };
+    let d = segment.direction(s.out());
+    gate::state(d.gate.load(Ordering::Acquire)) == gate::READY
+        && d.receiver.recall.load(Ordering::Relaxed) == 0
+        && !s.pinned()
+}
+
+/// Moves our sending direction to the wire, if nothing speaks against it.
+#[cold]
+pub fn cut_over(s: &Stream, fd: i32) -> bool {
+    if s.slot
+        .has(flags::TCP_END | flags::PEER_GONE | flags::SHUT_WR)
+        || !s.is_sole()
+    {
+        return false;
+    }
+    let me = tls::tid();
+    // No handler of ours may send between the count and the cut.
+    let done = sys::with_signals_blocked(|| {
+        let clean = s.slot.tx.lock.acquire(me) == Acquired::Clean;
+        let r = clean
+            && s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN
+            && cut_over_locked(s, fd);
+        if clean {
+            s.slot.tx.lock.release(me);
+        }
+        r
+    });
+    if done {
+        crate::readiness::epoll::watch(s);
+    }
+    done
+}
+
+fn cut_over_locked(s: &Stream, fd: i32) -> bool {
+    let t = &s.slot.tx;
+    let Some(segment) = s.segment() else {
+        return false;
+    };
+    let d = segment.direction(s.out());
+    // Senders that begin now find CUTTING and wait for the lock; those that
+    // began before show in their marks.
+    t.fast.store(tx::CUTTING, Ordering::SeqCst);
+    let quiet = threads::barrier() && !threads::anyone(&[Kind::PlainSend], s.index);
+    let cut = quiet
+        .then(|| counts(fd))
+        .flatten()
+        .filter(|c| c.state == ESTABLISHED)
+        .is_some_and(|c| {
+            let epoch = t.epoch.load(Ordering::Relaxed);
+            d.cut_at.store(c.sent, Ordering::Relaxed);
+            // Partner: the receiver's acquire load of the gate.
+            d.gate
+                .compare_exchange(
+                    gate::word(epoch, gate::READY),
+                    gate::word(epoch, gate::FAST),
+                    Ordering::SeqCst,
+                    Ordering::Acquire,
+                )
+                .is_ok()
+        });
+    if cut {
+        update_limit(s, fd);
+        s.because(Reason::None);
+        s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
+    }
+    let state = if cut { tx::FAST } else { tx::PLAIN };
+    t.fast.store(state, Ordering::SeqCst);
+    cut
+}
+
+/// Moves our sending direction back to TCP: later bytes go there. False if that
+/// cannot be done now (the receiver has not seen the cut-over yet, or the ring
+/// is full).
+#[cold]
+pub fn cut_back(s: &Stream) -> bool {
+    let Some(segment) = s.segment() else {
+        return false;
+    };
+    let me = tls::tid();
+    let d = segment.direction(s.out());
+    let done = sys::with_signals_blocked(|| {
+        let stolen = s.slot.tx.lock.acquire(me) == Acquired::Stolen;
+        let r = !stolen && cut_back_locked(s, segment);
+        if !stolen {
+            s.slot.tx.lock.release(me);
+        }
+        r
+    });
+    if done {
+        wait::ring_if(
+            s,
+            rdma_engine::doorbell::must_ring_after_store(
+                &d.receiver.data_armed,
+                &s.slot.tx.data_rung,
+            ),
+        );
+        crate::readiness::epoll::watch(s);
+        threads::wake_sleepers(s.index);
+    }
+    done
+}
+
+fn cut_back_locked(s: &Stream, segment: rdma_engine::segment::Segment) -> bool {
+    let t = &s.slot.tx;
+    let d = segment.direction(s.out());
+    let epoch = t.epoch.load(Ordering::Relaxed);
+    if t.fast.load(Ordering::Acquire) != tx::FAST
+        || d.receiver.seen_epoch.load(Ordering::Acquire) != epoch + 1
+    {
+        return false;
+    }
+    let ring = segment.ring(s.out());
+    let Some(p) = Producer::new(&ring, &t.producer, &d.receiver.consumed, false) else {
+        return false;
+    };
+    if !p.push_cut_back() {
+        return false;
+    }
+    t.epoch.store(epoch + 1, Ordering::Release);
+    t.fast.store(tx::PLAIN, Ordering::SeqCst);
+    true
+}
+
+/// Should the sender leave the wire now: asked by the receiver, pinned, or
+/// forced by a test?
+#[inline]
+pub fn should_cut_back(s: &Stream, recall: u32) -> bool {
+    recall != 0 || s.pinned() || (startup::chaos() != 0 && tls::chance(startup::chaos()))
+}
+
+/// Asks both directions off the wire: takes a promise back, recalls the
+/// peer's sender, and cuts our own direction back.
+pub fn recall(s: &Stream) {
+    let Some(segment) = s.segment() else { return };
+    let d = segment.direction(s.into());
+    d.receiver.recall.store(1, Ordering::SeqCst);
+    take_back_promise(s);
+    if s.slot.tx.fast.load(Ordering::Acquire) == tx::FAST {
+        cut_back(s);
+    }
+}
+
+/// Ready to Idle, unless the sender was faster.
+fn take_back_promise(s: &Stream) {
+    let Some(segment) = s.segment() else { return };
+    let d = segment.direction(s.into());
+    let me = tls::tid();
+    sys::with_signals_blocked(|| {
+        if s.slot.rx.lock.acquire(me) == Acquired::Stolen {
+            return;
+        }
+        let epoch = s.slot.rx.epoch.load(Ordering::Relaxed);
+        let back = d.gate.compare_exchange(
+            gate::word(epoch, gate::READY),
+            gate::word(epoch, gate::IDLE),
+            Ordering::SeqCst,
+            Ordering::Acquire,
+        );
+        if back.is_ok() {
+            s.slot
+                .rx
+                .mode
+                .store(RxMode::Plain as u32, Ordering::SeqCst);
+        }
+        s.slot.rx.lock.release(me);
+    });
+}
+
+/// The receiver, with its lock held, has found the cut-back record at the head
+/// of the ring and taken it: TCP carries on.
+pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
+    let rx = &s.slot.rx;
+    let d = segment.direction(s.into());
+    let next = rx.epoch.load(Ordering::Relaxed) + 1;
+    rx.epoch.store(next, Ordering::Release);
+    rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
+    d.gate.store(gate::word(next, gate::IDLE), Ordering::SeqCst);
+    s.local.calls.store(0, Ordering::Relaxed);
+    s.slot.heat.store(0, Ordering::Relaxed);
+}
+

@@ -1,0 +1,63 @@
+//! Is a stream worth an offer?
+//!
+//! After a few messages or some tens of KiB that came quickly. Traffic so rare
+//! that its receiver always sleeps gains nothing from the wire, so the count
+//! starts again when it took too long; in a process that is busy with many
+//! streams, each of them may be slower.
+
+use crate::startup;
+use crate::streams::Stream;
+use core::sync::atomic::{AtomicU64, Ordering};
+use rdma_engine::sys;
+
+/// Each counted message may take this long, in ns.
+const PACE: u64 = 500_000;
+/// Messages per second of the whole process from which on it counts as busy.
+const BUSY_PER_SECOND: u64 = 5_000;
+/// A busy process's streams may be slower by this factor.
+const BUSY_FACTOR: u64 = 20;
+
+/// All messages of the process, counted in steps of the threshold.
+static TOTAL: AtomicU64 = AtomicU64::new(0);
+/// When the process was last judged, and how many messages it had then.
+static JUDGED_AT: AtomicU64 = AtomicU64::new(0);
+static JUDGED_TOTAL: AtomicU64 = AtomicU64::new(0);
+static BUSY: AtomicU64 = AtomicU64::new(0);
+
+/// Counts one call that moved `n` bytes over TCP. True when the stream has just
+/// become worth an offer (or a promise).
+#[inline]
+pub fn count(s: &Stream, n: usize) -> bool {
+    let heat = s.slot.heat.load(Ordering::Relaxed) + 1 + (n as u64 >> 12);
+    s.slot.heat.store(heat, Ordering::Relaxed);
+    heat >= startup::upgrade_after() && judge(s, heat)
+}
+
+#[cold]
+fn judge(s: &Stream, heat: u64) -> bool {
+    let threshold = startup::upgrade_after();
+    let now = sys::now_ns();
+    let since = s.slot.heat_since.swap(now, Ordering::Relaxed);
+    s.slot.heat.store(0, Ordering::Relaxed);
+    let pace = if is_busy(now, heat) {
+        PACE * BUSY_FACTOR
+    } else {
+        PACE
+    };
+    threshold <= 1 || since == 0 || now - since < pace * heat
+}
+
+/// Counts the messages of the whole process; judges it every 10 ms or so.
+fn is_busy(now: u64, heat: u64) -> bool {
+    let total = TOTAL.fetch_add(heat, Ordering::Relaxed) + heat;
+    let at = JUDGED_AT.load(Ordering::Relaxed);
+    let passed = now.saturating_sub(at);
+    if passed > 10_000_000 {
+        let new = total - JUDGED_TOTAL.swap(total, Ordering::Relaxed).min(total);
+        let rate = u128::from(new) * 1_000_000_000 / u128::from(passed);
+        let busy = at != 0 && passed < 1_000_000_000 && rate as u64 >= BUSY_PER_SECOND;
+        JUDGED_AT.store(now, Ordering::Relaxed);
+        BUSY.store(u64::from(busy), Ordering::Relaxed);
+    }
+    BUSY.load(Ordering::Relaxed) != 0
+}

@@ -1,0 +1,203 @@
+//! A cursor over the program's buffers.
+
+use libc::iovec;
+use rdma_engine::ring::{Fault, RawMemory};
+
+/// Buffers of one call, and how far it has come.
+pub struct Iov<'a> {
+    parts: &'a [iovec],
+    /// Bytes of the first part that are done.
+    done: usize,
+    /// Bytes left in all.
+    left: usize,
+}
+
+/// The highest address that user memory can have, plus 1 (x86-64, 5 levels).
+const USER_END: usize = 1 << 56;
+/// mmap(2) places nothing below this by default (vm.mmap_min_addr).
+const USER_START: usize = 4096;
+
+impl<'a> Iov<'a> {
+    /// A cursor over `parts`. As readv(2) has it: `EINVAL` if the sum overflows.
+    pub fn new(parts: &'a [iovec]) -> Result<Iov<'a>, i32> {
+        let mut left = 0usize;
+        for p in parts {
+            left = left.checked_add(p.iov_len).ok_or(libc::EINVAL)?;
+        }
+        if left > isize::MAX as usize {
+            return Err(libc::EINVAL);
+        }
+        Ok(Iov {
+            parts,
+            done: 0,
+            left,
+        })
+    }
+
+    /// Bytes left.
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Goes `n` bytes on.
+    #[inline]
+    pub fn advance(&mut self, mut n: usize) {
+        self.left -= n.min(self.left);
+        while let Some(first) = self.parts.first() {
+            let rest = first.iov_len - self.done;
+            if n < rest {
+                self.done += n;
+                return;
+            }
+            n -= rest;
+            self.parts = &self.parts[1..];
+            self.done = 0;
+            if n == 0 && self.left > 0 {
+                // Skip parts of no length lazily, in the next round.
+                continue;
+            }
+            if n == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Calls `f` with the address and length of each piece of the next `n` bytes.
+    fn pieces(&self, mut n: usize, mut f: impl FnMut(*mut u8, usize)) -> Result<(), Fault> {
+        let mut done = self.done;
+        for p in self.parts {
+            if n == 0 {
+                break;
+            }
+            let len = (p.iov_len - done).min(n);
+            if len > 0 {
+                let at = p.iov_base as usize + done;
+                if !(USER_START..USER_END).contains(&at) || at + len > USER_END {
+                    return Err(Fault(libc::EFAULT));
+                }
+                f(at as *mut u8, len);
+            }
+            n -= len;
+            done = 0;
+        }
+        Ok(())
+    }
+
+    /// Copies `n` bytes, `skip` bytes behind the cursor, into the ring at `off`;
+    /// the cursor stays.
+    #[inline]
+    pub fn copy_in_behind(
+        &self,
+        mem: &RawMemory,
+        off: u32,
+        n: u32,
+        skip: usize,
+    ) -> Result<u32, Fault> {
+        let mut to = mem.bytes(off, n);
+        let mut skip = skip;
+        self.pieces(skip + n as usize, |from, len| {
+            let over = skip.min(len);
+            skip -= over;
+            // SAFETY: `from` is what the program passed to send(2) and owns; the
+            // pieces behind `skip` add up to `n` at most, which the ring has.
+            unsafe {
+                core::ptr::copy_nonoverlapping(from.add(over), to, len - over);
+                to = to.add(len - over);
+            }
+        })?;
+        Ok(n)
+    }
+
+    /// Copies `n` bytes from the ring at `off` to the program, `skip` bytes
+    /// behind the cursor; the cursor stays.
+    #[inline]
+    pub fn copy_out(&self, mem: &RawMemory, off: u32, n: u32, skip: usize) -> Result<u32, Fault> {
+        let mut from = mem.bytes(off, n).cast_const();
+        let mut skip = skip;
+        self.pieces(skip + n as usize, |to, len| {
+            let over = skip.min(len);
+            skip -= over;
+            // SAFETY: `to` is what the program passed to recv(2) and owns; the
+            // pieces behind `skip` add up to `n` at most, which the ring has.
+            unsafe {
+                core::ptr::copy_nonoverlapping(from, to.add(over), len - over);
+                from = from.add(len - over);
+            }
+        })?;
+        Ok(n)
+    }
+
+    /// The buffers from the cursor on, bounded to `max` bytes, as an array for
+    /// the kernel. Returns how many parts were filled in.
+    pub fn rest(&self, max: usize, to: &mut [iovec]) -> usize {
+        let mut left = max;
+        let mut done = self.done;
+        let mut n = 0;
+        for p in self.parts {
+            if n == to.len() || left == 0 {
+                break;
+            }
+            let len = (p.iov_len - done).min(left);
+            to[n] = iovec {
+                iov_base: (p.iov_base as usize + done) as *mut _,
+                iov_len: len,
+            };
+            left -= len;
+            done = 0;
+            n += 1;
+        }
+        n
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(b: &mut [u8]) -> iovec {
+        iovec {
+            iov_base: b.as_mut_ptr().cast(),
+            iov_len: b.len(),
+        }
+    }
+
+    #[test]
+    fn the_cursor_crosses_empty_parts() {
+        let (mut a, mut b, mut c) = ([1u8; 3], [2u8; 0], [3u8; 5]);
+        let parts = [part(&mut a), part(&mut b), part(&mut c)];
+        let mut iov = Iov::new(&parts).unwrap();
+        assert_eq!(iov.left(), 8);
+        iov.advance(2);
+        let mut seen = Vec::new();
+        iov.pieces(3, |p, n| seen.push((p as usize, n))).unwrap();
+        assert_eq!(
+            seen,
+            [
+                (parts[0].iov_base as usize + 2, 1),
+                (parts[2].iov_base as usize, 2)
+            ]
+        );
+        iov.advance(1);
+        iov.advance(5);
+        assert_eq!(iov.left(), 0);
+        iov.advance(0);
+    }
+
+    #[test]
+    fn bad_addresses_fault() {
+        for base in [0usize, 17, USER_END, usize::MAX - 4] {
+            let parts = [iovec {
+                iov_base: base as *mut _,
+                iov_len: 2,
+            }];
+            let iov = Iov::new(&parts).unwrap();
+            assert!(iov.pieces(2, |_, _| panic!("touched")).is_err());
+        }
+        let huge = iovec {
+            iov_base: core::ptr::null_mut(),
+            iov_len: usize::MAX,
+        };
+        assert!(Iov::new(&[huge, huge]).is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Streams: the state of each direction and what every call does with it.
+//!
+//! The life of one direction (the sender decides, the receiver follows):
+//!
+//! ```text
+//!     Plain ──offer──▶ Offered ──attached──▶ Ready ──cut over at X──▶ Fast ──cut-back record──▶ Plain
+//!       ▲                │ refused, no answer   (receiver has promised)
+//!       └────────────────┘
+//! ```
+//!
+//! * [`heat`] – is the stream worth an offer?
+//! * [`crate::rendezvous`] – offers: Plain to Offered to Attached.
+//! * [`cutover`] – promises, cuts, recalls.
+//! * [`receive`], [`send`] – the data calls.
+//! * [`wait`] – the merged wait of one stream.
+//! * [`ready`] – what poll and epoll report.
+//! * [`close`] – shutdown, close, exit.
+
+pub mod close;
+pub mod cutover;
+pub mod heat;
+pub mod iov;
+pub mod open;
+pub mod ready;
+pub mod receive;
+pub mod send;
+pub mod transfer;
+pub mod wait;
+
+use crate::fdtable::{self, Entry};
+use crate::streams::{self, Stream};
+use crate::threads::{Doing, Kind};
+
+/// The stream that `fd` names, if it is one.
+#[inline]
+pub fn of(fd: i32) -> Option<Stream> {
+    match fdtable::get(fd) {
+        Entry::Stream { index, generation } => streams::get(index, generation),
+        Entry::Unknown => {
+            open::adopt(fd);
+            None
+        }
+        _ => None,
+    }
+}
+
+/// The stream of a table entry, if it is one.
+pub fn of_entry(entry: Entry) -> Option<Stream> {
+    match entry {
+        Entry::Stream { index, generation } => streams::get(index, generation),
+        _ => None,
+    }
+}
+
+/// The stream that `fd` names, with the calling thread marked as `kind` on it,
+/// so that neither its slot nor its mapping is taken away meanwhile.
+#[inline]
+pub fn enter(fd: i32, kind: Kind) -> Option<(Stream, Option<Doing>)> {
+    if fdtable::is_other(fd) {
+        return None;
+    }
+    let entry = fdtable::get(fd);
+    let Entry::Stream { index, generation } = entry else {
+        if entry == Entry::Unknown {
+            open::adopt(fd);
+        }
+        return None;
+    };
+    let doing = Doing::begin(kind, index);
+    // Whoever frees the slot clears the entry first, and then looks at marks.
+    if fdtable::get(fd) != entry {
+        return None;
+    }
+    Some((streams::get(index, generation)?, doing))
+}

@@ -1,0 +1,335 @@
+//! The receiving calls.
+
+use super::iov::Iov;
+use super::ready;
+use super::wait::{self, Waiter, Want};
+use super::{cutover, enter, heat};
+use crate::errno;
+use crate::streams::Stream;
+use crate::threads::{Doing, Kind};
+use crate::tls;
+use core::sync::atomic::Ordering;
+use libc::{iovec, MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
+use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::reason::Reason;
+use rdma_engine::abi::segment::gate;
+use rdma_engine::doorbell;
+use rdma_engine::lock::Acquired;
+use rdma_engine::ring::{Consumer, Pull};
+use rdma_engine::segment::Segment;
+use rdma_engine::{sys, syscall};
+
+/// A receiving call that is served in the first place: how the message header,
+/// if any, is filled in is the hook's business.
+///
+/// `plain` is the program's own call, made when the stream is Plain. Returns
+/// libc's convention: a count, or -1 and errno.
+#[inline]
+pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) -> isize {
+    let Some((s, doing)) = enter(fd, Kind::PlainRecv) else {
+        return plain();
+    };
+    if s.phase() == Phase::Plain {
+        let n = plain();
+        drop(doing);
+        if n > 0 {
+            count_plain(&s, n as usize);
+            if heat::count(&s, n as usize) {
+                crate::rendezvous::offer(&s, fd);
+            }
+        }
+        return n;
+    }
+    if fl & (libc::MSG_OOB | libc::MSG_ERRQUEUE) != 0 {
+        return plain();
+    }
+    let mut iov = match Iov::new(parts) {
+        Ok(iov) => iov,
+        Err(_) => return plain(),
+    };
+    if let Some(d) = &doing {
+        d.now(Kind::Use, s.index);
+    }
+    errno::result(merged(&s, fd, &mut iov, fl, doing.as_ref()))
+}
+
+/// Counts bytes that came by TCP.
+#[inline]
+fn count_plain(s: &Stream, n: usize) {
+    let rx = &s.slot.rx;
+    add(&rx.tcp_bytes, n as u64);
+    add(&rx.messages, 1);
+}
+
+/// A statistic: not exact among threads, and cheap.
+#[inline]
+pub fn add(word: &rdma_engine::sync::AtomicU64, n: u64) {
+    word.store(word.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+}
+
+/// What one look at the stream came to.
+pub enum Once {
+    /// So many bytes; 0 is the end of the stream, or an empty buffer.
+    Got(usize),
+    /// Nothing there now.
+    Empty,
+    /// The direction has just changed its wire: look again.
+    Again,
+    /// An errno.
+    Failed(i32),
+}
+
+/// A receive in the merged manner; `-errno` or a count.
+fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) -> isize {
+    cutover::progress(s, fd);
+    let mut total = 0usize;
+    let mut waiter = Waiter::new(fd, Want::In);
+    let whole = fl & MSG_WAITALL != 0 && fl & MSG_PEEK == 0;
+    loop {
+        match once(s, fd, iov, fl, doing) {
+            Once::Again => {}
+            Once::Got(0) => return total as isize,
+            Once::Got(n) => {
+                total += n;
+                iov.advance(n);
+                waiter.served(s);
+                if !whole || iov.left() == 0 {
+                    return total as isize;
+                }
+            }
+            Once::Failed(e) => return if total > 0 { total as isize } else { -(e as isize) },
+            Once::Empty => {
+                if let Err(e) = waiter.wait(s, fl & MSG_DONTWAIT != 0, doing) {
+                    return if total > 0 { total as isize } else { -(e as isize) };
+                }
+            }
+        }
+    }
+}
+
+/// One look, which never blocks.
+fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: Option<&Doing>) -> Once {
+    if let Some(d) = doing {
+        d.now(Kind::PlainRecv, s.index);
+    }
+    if s.slot.rx_mode() == RxMode::Plain {
+        // A promise that begins now sees our mark and is taken back.
+        let r = from_tcp(fd, iov, usize::MAX, fl);
+        if let Some(d) = doing {
+            d.now(Kind::Use, s.index);
+        }
+        if let Once::Got(n @ 1..) = r {
+            if fl & MSG_PEEK == 0 {
+                count_plain(s, n);
+            }
+        }
+        return r;
+    }
+    if let Some(d) = doing {
+        d.now(Kind::Use, s.index);
+    }
+    let Some(segment) = s.segment() else {
+        return Once::Failed(libc::ECONNRESET);
+    };
+    let me = tls::tid();
+    let lock = &s.slot.rx.lock;
+    let stolen = lock.acquire(me) == Acquired::Stolen;
+    let r = locked(s, fd, segment, iov, fl, stolen);
+    lock.release(me);
+    r
+}
+
+/// Reads from TCP without blocking, `most` bytes at the most.
+fn from_tcp(fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
+    let mut parts = [iovec {
+        iov_base: core::ptr::null_mut(),
+        iov_len: 0,
+    }; 64];
+    let n = iov.rest(most, &mut parts);
+    // SAFETY: all zero is a valid header; the parts are the program's own.
+    let r = unsafe {
+        let mut msg: libc::msghdr = core::mem::zeroed();
+        msg.msg_iov = parts.as_mut_ptr();
+        msg.msg_iovlen = n;
+        let fl = (fl & !MSG_WAITALL) | MSG_DONTWAIT;
+        syscall!(libc::SYS_recvmsg, fd, &mut msg as *mut libc::msghdr, fl)
+    };
+    match r {
+        n if n >= 0 => Once::Got(n as usize),
+        r if r == -(libc::EAGAIN as isize) => Once::Empty,
+        r => Once::Failed(-r as i32),
+    }
+}
+
+/// A receive with the direction's lock held, after a promise.
+fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: bool) -> Once {
+    let rx = &s.slot.rx;
+    match s.slot.rx_mode() {
+        RxMode::Plain => return Once::Again,
+        RxMode::Promised => {
+            // TCP holds nothing beyond the cut, wherever that will be: the
+            // sender does not come back to TCP before we have seen the cut.
+            if !see_cut(s, segment) {
+                let r = counted(s, fd, iov, usize::MAX, fl, stolen);
+                return match r {
+                    // It may have cut in between.
+                    Once::Empty if see_cut(s, segment) => Once::Again,
+                    r => r,
+                };
+            }
+        }
+        RxMode::Fast => {}
+    }
+    let left = rx
+        .cut_at
+        .load(Ordering::Relaxed)
+        .wrapping_sub(rx.tcp_count.load(Ordering::Relaxed));
+    if left > 0 {
+        return counted(s, fd, iov, left as usize, fl, stolen);
+    }
+    from_ring(s, fd, segment, iov, fl)
+}
+
+/// Has the sender cut over? Then its X is checked and taken.
+fn see_cut(s: &Stream, segment: Segment) -> bool {
+    let rx = &s.slot.rx;
+    let d = segment.direction(s.into());
+    let epoch = rx.epoch.load(Ordering::Relaxed);
+    // Partner: the sender's compare-and-swap of the gate.
+    if d.gate.load(Ordering::Acquire) != gate::word(epoch, gate::FAST) {
+        return false;
+    }
+    let cut_at = d.cut_at.load(Ordering::Relaxed);
+    // What cannot be is treated as a broken peer: nothing more can be read.
+    let ahead = cut_at.wrapping_sub(rx.tcp_count.load(Ordering::Relaxed));
+    if ahead > 1 << 32 {
+        broken(s);
+    }
+    rx.cut_at.store(cut_at, Ordering::Relaxed);
+    rx.mode.store(RxMode::Fast as u32, Ordering::Release);
+    // Partner: the sender's load before it cuts back.
+    d.receiver.seen_epoch.store(epoch + 1, Ordering::Release);
+    s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
+    true
+}
+
+/// Reads from TCP and keeps the count of its bytes exact.
+fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32, stolen: bool) -> Once {
+    let rx = &s.slot.rx;
+    if stolen {
+        // The holder may have died between reading and counting.
+        if let Some(n) = cutover::read_from_tcp(fd) {
+            rx.tcp_count.store(n, Ordering::Release);
+        }
+    }
+    // No handler of ours may read between reading and counting.
+    let r = sys::with_signals_blocked(|| {
+        let r = from_tcp(fd, iov, most, fl);
+        if let Once::Got(n) = r {
+            if fl & MSG_PEEK == 0 {
+                rx.tcp_count.fetch_add(n as u64, Ordering::AcqRel);
+            }
+        }
+        r
+    });
+    match r {
+        Once::Got(n) if n > 0 && fl & MSG_PEEK == 0 => count_plain(s, n),
+        Once::Got(0) if iov.left() > 0 => {
+            s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel);
+        }
+        _ => {}
+    }
+    r
+}
+
+/// Takes bytes from the ring.
+fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once {
+    let rx = &s.slot.rx;
+    let d = segment.direction(s.into());
+    let ring = segment.ring(s.into());
+    let c = Consumer::new(&ring, &rx.consumer, &d.receiver.consumed);
+    let want = iov.left();
+    if fl & MSG_PEEK != 0 && want > 0 {
+        let mut at = 0;
+        let mut fault = 0;
+        c.look_ahead(want, |mem, off, n| {
+            match iov.copy_out(mem, off, n, at) {
+                Ok(n) => at += n as usize,
+                Err(f) => fault = f.0,
+            };
+        });
+        if fault != 0 {
+            return Once::Failed(fault);
+        }
+        if at > 0 {
+            return Once::Got(at);
+        }
+    }
+    let discard = fl & MSG_TRUNC != 0;
+    let mut total = 0usize;
+    loop {
+        if total == want && want > 0 {
+            break;
+        }
+        let pulled = c.pull(want - total, |mem, off, n| {
+            if discard {
+                Ok(n)
+            } else {
+                iov.copy_out(mem, off, n, total)
+            }
+        });
+        match pulled {
+            Pull::Data(0) => return Once::Got(0),
+            Pull::Data(n) => total += n,
+            Pull::Fault(f) if total == 0 => return Once::Failed(f.0),
+            Pull::Fault(_) => break,
+            Pull::Empty => break,
+            Pull::CutBack if total > 0 => break,
+            Pull::CutBack => {
+                c.pass_cut_back();
+                cutover::received_cut_back(s, segment);
+                return Once::Again;
+            }
+            Pull::Broken => {
+                if total == 0 {
+                    broken(s);
+                    return Once::Failed(libc::ECONNRESET);
+                }
+                break;
+            }
+        }
+    }
+    if total == 0 {
+        return ready::at_end(s, fd, segment);
+    }
+    add(&rx.wire_bytes, total as u64);
+    add(&rx.messages, 1);
+    wait::ring_if(s, room_bell(s, segment));
+    Once::Got(total)
+}
+
+/// After bytes were taken: does the sender wait for that room?
+fn room_bell(s: &Stream, segment: Segment) -> bool {
+    let d = segment.direction(s.into());
+    rdma_engine::sync::fence(Ordering::SeqCst);
+    if d.sender.room_armed.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let at = d.sender.room_at.load(Ordering::Relaxed);
+    let taken = s.slot.rx.consumer.count();
+    let reached = rdma_engine::abi::record::count_sub(taken, at) < 1 << 39;
+    reached && doorbell::must_ring(&d.sender.room_armed, &s.slot.rx.room_rung)
+}
+
+/// The peer does what no honest library does: its stream ends in a reset, and
+/// nothing else is harmed.
+#[cold]
+pub fn broken(s: &Stream) {
+    s.slot.pin.store(Reason::Broken as u32, Ordering::Release);
+    s.because(Reason::Broken);
+    s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
+    if let Some(fd) = s.any_fd() {
+        // SAFETY: no memory is passed. The peer sees the end.
+        unsafe { syscall!(libc::SYS_shutdown, fd, libc::SHUT_RDWR) };
+    }
+}

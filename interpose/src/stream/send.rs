@@ -1,0 +1,352 @@
+//! The sending calls.
+
+use super::cutover::{self, tx};
+use super::iov::Iov;
+use super::receive::{add, broken};
+use super::wait::{self, Waiter, Want};
+use super::{enter, heat, ready};
+use crate::streams::Stream;
+use crate::threads::{Doing, Kind};
+use crate::{errno, real, tls};
+use core::sync::atomic::Ordering;
+use libc::{iovec, MSG_DONTWAIT};
+use rdma_engine::abi::arena::{flags, Phase};
+use rdma_engine::abi::reason::Reason;
+use rdma_engine::abi::segment::gate;
+use rdma_engine::doorbell;
+use rdma_engine::lock::Acquired;
+use rdma_engine::ring::{Fault, Producer, Push, RawMemory};
+use rdma_engine::segment::Segment;
+
+/// Large writes are published in pieces, so that the two copies overlap.
+pub const PIECE: usize = 8192;
+/// Sends after which the peer is looked for, if none of them had to wait.
+const UNCHECKED: u32 = 256;
+
+/// A sending call. `plain` is the program's own call, made when the direction
+/// is on TCP. Returns libc's convention: a count, or -1 and errno.
+#[inline]
+pub fn send(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) -> isize {
+    let Some((s, doing)) = enter(fd, Kind::PlainSend) else {
+        return plain();
+    };
+    if s.phase() == Phase::Plain {
+        let n = plain();
+        drop(doing);
+        if n > 0 {
+            count_plain(&s, n as usize);
+            if heat::count(&s, n as usize) {
+                crate::rendezvous::offer(&s, fd);
+            }
+        }
+        return n;
+    }
+    let Ok(mut iov) = Iov::new(parts) else {
+        return plain();
+    };
+    if let Some(d) = &doing {
+        d.now(Kind::Use, s.index);
+    }
+    if fl & (libc::MSG_OOB | libc::MSG_ZEROCOPY) != 0 {
+        let reason = if fl & libc::MSG_OOB != 0 {
+            Reason::Urgent
+        } else {
+            Reason::ZeroCopy
+        };
+        leave_wire(&s, reason);
+        return plain();
+    }
+    merged(&s, fd, &mut iov, fl, doing.as_ref(), plain)
+}
+
+/// Counts bytes that went by TCP.
+#[inline]
+pub fn count_plain(s: &Stream, n: usize) {
+    add(&s.slot.tx.tcp_bytes, n as u64);
+    add(&s.slot.tx.messages, 1);
+}
+
+/// Settles that the stream goes back to TCP, and waits a little for the sending
+/// direction to be there (the receiver may not have seen the cut-over yet).
+pub fn leave_wire(s: &Stream, reason: Reason) {
+    crate::stream::open::pin(s, reason);
+    for _ in 0..2000 {
+        if !ready::tx_is_fast(s) || cutover::cut_back(s) {
+            return;
+        }
+        let mut none = [libc::pollfd {
+            fd: -1,
+            events: 0,
+            revents: 0,
+        }];
+        rdma_engine::sys::ppoll(&mut none, Some(1_000_000));
+    }
+}
+
+/// What one attempt came to.
+pub enum Once {
+    /// So many bytes are on the wire.
+    Put(usize),
+    /// No room.
+    Full,
+    /// The direction is on TCP (now).
+    OnTcp,
+    /// An errno.
+    Failed(i32),
+}
+
+fn merged(
+    s: &Stream,
+    fd: i32,
+    iov: &mut Iov,
+    fl: i32,
+    doing: Option<&Doing>,
+    plain: impl FnOnce() -> isize,
+) -> isize {
+    cutover::progress(s, fd);
+    let mut total = 0usize;
+    let mut plain = Some(plain);
+    let mut room = Room::new(fd);
+    loop {
+        let left = iov.left();
+        let r = if left == 0 {
+            Once::OnTcp
+        } else {
+            once(s, fd, left, room.window_only, |mem, off, n, done| {
+                iov.copy_in_behind(mem, off, n, done)
+            })
+        };
+        match r {
+            Once::Put(n) => {
+                total += n;
+                iov.advance(n);
+                room.window_only = true;
+                if iov.left() == 0 {
+                    return total as isize;
+                }
+            }
+            Once::Full => {
+                if let Err(e) = room.wait(s, fl & MSG_DONTWAIT != 0, doing) {
+                    return ended(total, e);
+                }
+            }
+            Once::Failed(e) => return ended(total, e),
+            Once::OnTcp => {
+                if let Some(n) = by_tcp(s, fd, iov, fl, total, doing, &mut plain) {
+                    return n;
+                }
+            }
+        }
+    }
+}
+
+fn ended(total: usize, e: i32) -> isize {
+    if total > 0 {
+        return total as isize;
+    }
+    errno::set(e);
+    -1
+}
+
+/// Sends what is left by TCP. `None`: the direction has just been cut over.
+fn by_tcp(
+    s: &Stream,
+    fd: i32,
+    iov: &Iov,
+    fl: i32,
+    total: usize,
+    doing: Option<&Doing>,
+    plain: &mut Option<impl FnOnce() -> isize>,
+) -> Option<isize> {
+    if let Some(d) = doing {
+        d.now(Kind::PlainSend, s.index);
+    }
+    // A cut-over that begins now sees our mark and is given up.
+    if s.slot.tx.fast.load(Ordering::Acquire) != tx::PLAIN && !gone(s) && iov.left() > 0 {
+        if let Some(d) = doing {
+            d.now(Kind::Use, s.index);
+        }
+        return None;
+    }
+    let n = match plain.take() {
+        Some(f) if total == 0 => f(),
+        _ => rest_by_tcp(fd, iov, fl),
+    };
+    if let Some(d) = doing {
+        d.now(Kind::Use, s.index);
+    }
+    if n > 0 {
+        count_plain(s, n as usize);
+    }
+    Some(match n {
+        n if n >= 0 => total as isize + n,
+        _ if total > 0 => total as isize,
+        n => n,
+    })
+}
+
+fn rest_by_tcp(fd: i32, iov: &Iov, fl: i32) -> isize {
+    let mut parts = [iovec {
+        iov_base: core::ptr::null_mut(),
+        iov_len: 0,
+    }; 64];
+    let n = iov.rest(usize::MAX, &mut parts);
+    // SAFETY: all zero is a valid header; the parts are the program's own.
+    unsafe {
+        let mut msg: libc::msghdr = core::mem::zeroed();
+        msg.msg_iov = parts.as_mut_ptr();
+        msg.msg_iovlen = n;
+        real::sendmsg(fd, &msg, fl)
+    }
+}
+
+/// Is there nobody to read the ring any more? Then TCP gives the errors that it
+/// would have given.
+#[inline]
+fn gone(s: &Stream) -> bool {
+    s.slot
+        .has(flags::PEER_GONE | flags::SHUT_WR | flags::RESET)
+}
+
+/// One attempt to put up to `want` bytes on the wire, which never blocks.
+/// `fill(mem, off, n, done)` copies the next piece, `done` bytes behind the
+/// call's beginning.
+#[inline]
+pub fn once<F>(s: &Stream, fd: i32, want: usize, window_only: bool, fill: F) -> Once
+where
+    F: FnMut(&RawMemory, u32, u32, usize) -> Result<u32, Fault>,
+{
+    if s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN
+        && !(cutover::may_cut_over(s) && cutover::cut_over(s, fd))
+    {
+        return Once::OnTcp;
+    }
+    let Some(segment) = s.segment() else {
+        return Once::OnTcp;
+    };
+    if gone(s) {
+        return if ready::lost(s, segment) {
+            Once::Failed(libc::ECONNRESET)
+        } else {
+            Once::OnTcp
+        };
+    }
+    let recall = segment
+        .direction(s.out())
+        .receiver
+        .recall
+        .load(Ordering::Relaxed);
+    if cutover::should_cut_back(s, recall) && cutover::cut_back(s) {
+        return Once::OnTcp;
+    }
+    let unchecked = s.local.unchecked.load(Ordering::Relaxed) + 1 + (want >> 12) as u32;
+    s.local.unchecked.store(unchecked, Ordering::Relaxed);
+    if unchecked >= UNCHECKED {
+        s.local.unchecked.store(0, Ordering::Relaxed);
+        ready::check_peer(s);
+        cutover::update_limit(s, fd);
+    }
+    let me = tls::tid();
+    let lock = &s.slot.tx.lock;
+    let stolen = lock.acquire(me) == Acquired::Stolen;
+    let r = locked(s, segment, want, window_only, stolen, fill);
+    lock.release(me);
+    r
+}
+
+fn locked<F>(
+    s: &Stream,
+    segment: Segment,
+    want: usize,
+    window_only: bool,
+    stolen: bool,
+    mut fill: F,
+) -> Once
+where
+    F: FnMut(&RawMemory, u32, u32, usize) -> Result<u32, Fault>,
+{
+    let t = &s.slot.tx;
+    let d = segment.direction(s.out());
+    if t.fast.load(Ordering::Acquire) != tx::FAST && !resolve(s, segment) {
+        return Once::OnTcp;
+    }
+    let ring = segment.ring(s.out());
+    let Some(p) = Producer::new(&ring, &t.producer, &d.receiver.consumed, stolen) else {
+        broken(s);
+        return Once::Failed(libc::ECONNRESET);
+    };
+    let limit = t.limit.load(Ordering::Relaxed) as usize;
+    let mut total = 0;
+    while total < want {
+        let piece = (want - total).min(PIECE);
+        match p.push(piece, limit, window_only, |mem, off, n| {
+            fill(mem, off, n, total)
+        }) {
+            Push::Done(0) => break,
+            Push::Done(n) => {
+                total += n;
+                wait::ring_if(s, doorbell::must_ring(&d.receiver.data_armed, &t.data_rung));
+            }
+            Push::Full => break,
+            Push::Fault(f) if total == 0 => return Once::Failed(f.0),
+            Push::Fault(_) => break,
+            Push::Broken => {
+                broken(s);
+                return Once::Failed(libc::ECONNRESET);
+            }
+        }
+    }
+    if total == 0 {
+        t.full.fetch_add(1, Ordering::Relaxed);
+        return Once::Full;
+    }
+    add(&t.wire_bytes, total as u64);
+    add(&t.messages, 1);
+    Once::Put(total)
+}
+
+/// A holder died in the midst of a cut-over: did it get through?
+#[cold]
+fn resolve(s: &Stream, segment: Segment) -> bool {
+    let t = &s.slot.tx;
+    if t.fast.load(Ordering::Acquire) == tx::PLAIN {
+        return false;
+    }
+    let word = segment.direction(s.out()).gate.load(Ordering::Acquire);
+    let through = word == gate::word(t.epoch.load(Ordering::Relaxed), gate::FAST);
+    let state = if through { tx::FAST } else { tx::PLAIN };
+    t.fast.store(state, Ordering::SeqCst);
+    through
+}
+
+/// A sending call's waiting for room: first within the window, whose memory is
+/// warm in the cache, then in the whole ring.
+pub struct Room {
+    waiter: Waiter,
+    pub window_only: bool,
+    tries: u32,
+}
+
+impl Room {
+    /// A call on `fd` that has not had to wait yet.
+    pub fn new(fd: i32) -> Room {
+        Room {
+            waiter: Waiter::new(fd, Want::Out),
+            window_only: true,
+            tries: 0,
+        }
+    }
+
+    /// The ring was full: waits, or widens. `Err` is an errno.
+    pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: Option<&Doing>) -> Result<(), i32> {
+        if !self.window_only {
+            let r = self.waiter.wait(s, dontwait, doing);
+            self.tries = 0;
+            return r;
+        }
+        self.tries += 1;
+        let patient = !dontwait && self.tries < 8 && self.waiter.wait_for_window(s);
+        self.window_only = patient;
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! sendfile(2) and splice(2) to and from streams.
+
+use super::send::{self, Once, Room};
+use super::wait::{Waiter, Want};
+use super::{enter, receive, ready};
+use crate::errno;
+use crate::streams::Stream;
+use crate::threads::{Doing, Kind};
+use rdma_engine::abi::arena::{Phase, RxMode};
+use rdma_engine::ring::{Fault, RawMemory};
+use rdma_engine::{sys, syscall};
+
+/// sendfile(2) to a stream on the wire: the file is read straight into the ring.
+/// `None`: not a stream on the wire; the kernel's own call serves.
+pub fn sendfile(out: i32, from: i32, offset: Option<&mut i64>, want: usize) -> Option<isize> {
+    let (s, doing) = enter(out, Kind::Use)?;
+    if s.phase() == Phase::Plain || !on_wire(&s, out) {
+        return None;
+    }
+    // A pipe or a socket as the source is the kernel's business (EINVAL).
+    if offset.is_none() && !has_position(from) {
+        return None;
+    }
+    let at = offset.as_ref().map(|o| **o);
+    let moved = feed(&s, out, want, false, doing.as_ref(), |mem, off, n, done| {
+        let to = mem.bytes(off, n);
+        // SAFETY: `to` is valid for `n` bytes of the ring.
+        let r = unsafe {
+            match at {
+                Some(at) => syscall!(libc::SYS_pread64, from, to, n, at + done as i64),
+                None => syscall!(libc::SYS_read, from, to, n),
+            }
+        };
+        filled(r)
+    });
+    if let (Some(o), Ok(n)) = (offset, moved) {
+        *o += n as i64;
+    }
+    Some(finish(moved))
+}
+
+/// Is the sending direction on the wire, or can it be put there?
+fn on_wire(s: &Stream, fd: i32) -> bool {
+    ready::tx_is_fast(s)
+        || (super::cutover::may_cut_over(s) && super::cutover::cut_over(s, fd))
+}
+
+fn has_position(fd: i32) -> bool {
+    // SAFETY: no memory is passed.
+    unsafe { syscall!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) >= 0 }
+}
+
+fn filled(r: isize) -> Result<u32, Fault> {
+    if r < 0 {
+        Err(Fault(-r as i32))
+    } else {
+        Ok(r as u32)
+    }
+}
+
+fn finish(moved: Result<usize, i32>) -> isize {
+    errno::result(match moved {
+        Ok(n) => n as isize,
+        Err(e) => -(e as isize),
+    })
+}
+
+/// Puts up to `want` bytes from `fill` on the wire; blocks as send does. A
+/// source that gives nothing is at its end. With `once`, a first success is all.
+fn feed<F>(
+    s: &Stream,
+    fd: i32,
+    want: usize,
+    once: bool,
+    doing: Option<&Doing>,
+    mut fill: F,
+) -> Result<usize, i32>
+where
+    F: FnMut(&RawMemory, u32, u32, usize) -> Result<u32, Fault>,
+{
+    let mut total = 0usize;
+    let mut room = Room::new(fd);
+    while total < want {
+        let mut dry = false;
+        let r = send::once(s, fd, want - total, room.window_only, |mem, off, n, done| {
+            let got = fill(mem, off, n, total + done)?;
+            dry |= got == 0;
+            Ok(got)
+        });
+        match r {
+            Once::Put(n) => {
+                total += n;
+                room.window_only = true;
+                if dry || once {
+                    break;
+                }
+            }
+            // An empty record is none: the source has ended.
+            Once::Full if dry => break,
+            Once::Full => {
+                if let Err(e) = room.wait(s, false, doing) {
+                    return if total > 0 { Ok(total) } else { Err(e) };
+                }
+            }
+            // The direction went back to TCP: a short count is the answer.
+            Once::OnTcp if total > 0 => break,
+            Once::OnTcp => return Err(libc::EAGAIN),
+            Once::Failed(e) => return if total > 0 { Ok(total) } else { Err(e) },
+        }
+    }
+    Ok(total)
+}
+
+/// splice(2) from a pipe to a stream on the wire.
+pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> {
+    let (s, doing) = enter(out, Kind::Use)?;
+    if s.phase() == Phase::Plain || !on_wire(&s, out) {
+        return None;
+    }
+    // The pipe decides whether there is anything to wait for, before the lock.
+    let mut p = [libc::pollfd {
+        fd: from,
+        events: libc::POLLIN,
+        revents: 0,
+    }];
+    let nowait = flags & libc::SPLICE_F_NONBLOCK != 0 || super::wait::is_nonblocking(from);
+    if super::wait::call_ppoll(&mut p, nowait.then_some(0)) <= 0 {
+        errno::set(if nowait { libc::EAGAIN } else { libc::EINTR });
+        return Some(-1);
+    }
+    let mut have = super::cutover::queued(from).max(0) as usize;
+    if have == 0 {
+        // End of the pipe, or an error: the kernel's word.
+        have = 1;
+    }
+    let n = want.min(have);
+    let moved = feed(&s, out, n, true, doing.as_ref(), |mem, off, n, _| {
+        let to = mem.bytes(off, n);
+        // SAFETY: `to` is valid for `n` bytes of the ring.
+        filled(unsafe { syscall!(libc::SYS_read, from, to, n) })
+    });
+    Some(finish(moved))
+}
+
+/// splice(2) from a stream whose input is on the ring to a pipe.
+pub fn splice_out(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> {
+    let (s, doing) = enter(from, Kind::Use)?;
+    if s.phase() == Phase::Plain || s.slot.rx_mode() == RxMode::Plain {
+        return None;
+    }
+    let nowait = flags & libc::SPLICE_F_NONBLOCK != 0;
+    let mut waiter = Waiter::new(from, Want::In);
+    loop {
+        if ready::now(&s, Want::In) || !ready::rx_is_on_ring(&s) {
+            return Some(finish(pump(from, out, want, nowait)));
+        }
+        if let Err(e) = waiter.wait(&s, nowait, doing.as_ref()) {
+            return Some(finish(Err(e)));
+        }
+    }
+}
+
+/// Moves bytes by way of a buffer: as much as the pipe takes at once, so that
+/// nothing that was taken from the ring is left over.
+fn pump(from: i32, out: i32, want: usize, nowait: bool) -> Result<usize, i32> {
+    let mut buffer = [0u8; 4096];
+    let mut p = [libc::pollfd {
+        fd: out,
+        events: libc::POLLOUT,
+        revents: 0,
+    }];
+    // A pipe that polls writable takes PIPE_BUF (4096) bytes whole, pipe(7).
+    if super::wait::call_ppoll(&mut p, nowait.then_some(0)) <= 0 {
+        return Err(if nowait { libc::EAGAIN } else { libc::EINTR });
+    }
+    let part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: want.min(buffer.len()),
+    };
+    let n = receive::receive(from, &[part], libc::MSG_DONTWAIT, || {
+        // SAFETY: our own buffer.
+        errno::result(unsafe {
+            syscall!(
+                libc::SYS_recvfrom,
+                from,
+                part.iov_base,
+                part.iov_len,
+                libc::MSG_DONTWAIT
+            )
+        })
+    });
+    if n < 0 {
+        return Err(errno::get());
+    }
+    let mut done = 0usize;
+    while done < n as usize {
+        let rest = &buffer[done..n as usize];
+        // SAFETY: the slice is valid for its length.
+        let r = unsafe { syscall!(libc::SYS_write, out, rest.as_ptr(), rest.len()) };
+        if r <= 0 {
+            if r == -(libc::EINTR as isize) || r == -(libc::EAGAIN as isize) {
+                sys::sched_yield();
+                continue;
+            }
+            return Err(-r as i32);
+        }
+        done += r as usize;
+    }
+    Ok(done)
+}

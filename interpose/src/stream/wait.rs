@@ -1,0 +1,385 @@
+//! The merged wait of one stream: spin very little, yield for a while, sleep in
+//! the kernel on the TCP descriptor *and* the side channel.
+
+use super::{cutover, ready};
+use crate::startup::{self, Profile};
+use crate::streams::Stream;
+use crate::threads::{self, Doing, Kind};
+use crate::{descriptors, errno, real, signals};
+use core::sync::atomic::Ordering;
+use libc::pollfd;
+use rdma_engine::abi::arena::{flags, Phase};
+use rdma_engine::abi::message::WAKE;
+use rdma_engine::abi::record::{count_add, count_sub};
+use rdma_engine::doorbell::Bell;
+use rdma_engine::sync::spin_hint;
+use rdma_engine::sys;
+
+/// What is waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// Something to receive (or the end of the stream).
+    In,
+    /// Room to send.
+    Out,
+}
+
+/// One call's waiting.
+pub struct Waiter {
+    fd: i32,
+    want: Want,
+    /// When SO_RCVTIMEO or SO_SNDTIMEO is over: unknown yet, never, or then.
+    deadline: Option<Option<u64>>,
+    slept: bool,
+}
+
+/// Turns of the first, spinning stage: about 0.3 us.
+const SPINS: u32 = 12;
+/// The second, yielding stage, in ns.
+const YIELD_NS: u64 = 20_000;
+/// The same for the latency profile.
+const LATENCY_NS: u64 = 200_000;
+/// A yield that took longer than this means that others want the processor.
+const LONG_YIELD_NS: u64 = 300_000;
+/// Waits in a row that ended asleep, after which spinning is not tried any more
+/// but now and then.
+const SLEEPY: u32 = 8;
+
+impl Waiter {
+    /// A call on `fd` that may have to wait.
+    pub fn new(fd: i32, want: Want) -> Waiter {
+        Waiter {
+            fd,
+            want,
+            deadline: None,
+            slept: false,
+        }
+    }
+
+    /// The call got what it waited for; learns from how.
+    #[inline]
+    pub fn served(&mut self, s: &Stream) {
+        if self.want == Want::In {
+            let sleeps = &s.slot.rx.sleeps;
+            let n = sleeps.load(Ordering::Relaxed);
+            if !self.slept {
+                if n != 0 {
+                    sleeps.store(0, Ordering::Relaxed);
+                }
+            } else {
+                sleeps.store(n.saturating_add(1), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Waits until it is worth looking again. `Err`: EAGAIN (non-blocking, or
+    /// timed out), EINTR.
+    pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: Option<&Doing>) -> Result<(), i32> {
+        if dontwait || is_nonblocking(self.fd) {
+            return self.look_once(s);
+        }
+        if self.spin(s) {
+            return Ok(());
+        }
+        self.sleep(s, doing)
+    }
+
+    /// A blocking sender whose window is full: a short wait for the reader, who
+    /// is probably at it. False if there is no point.
+    pub fn wait_for_window(&self, s: &Stream) -> bool {
+        if is_nonblocking(self.fd) {
+            return false;
+        }
+        let start = sys::now_ns();
+        for turn in 0.. {
+            if ready::window_has_room(s) {
+                return true;
+            }
+            if turn < SPINS && !ready::same_cpu(s) {
+                spin_hint();
+                continue;
+            }
+            sys::sched_yield();
+            if sys::now_ns() - start > YIELD_NS {
+                break;
+            }
+        }
+        false
+    }
+
+    /// A non-blocking call found nothing. The kernel's word is taken on whether
+    /// TCP has ended, or has bytes that belong to the next epoch.
+    fn look_once(&self, s: &Stream) -> Result<(), i32> {
+        if self.want == Want::In && ready::poll_end(s, self.fd) {
+            return Ok(());
+        }
+        if ready::now(s, self.want) {
+            return Ok(());
+        }
+        Err(libc::EAGAIN)
+    }
+
+    /// Spins, then yields. True if something has come.
+    fn spin(&self, s: &Stream) -> bool {
+        let profile = startup::profile();
+        if profile == Profile::Frugal || !ready::may_come_by_ring(s, self.want) {
+            return false;
+        }
+        let sleeps = s.slot.rx.sleeps.load(Ordering::Relaxed);
+        if profile == Profile::Adaptive && sleeps >= SLEEPY && sleeps % 32 != 0 {
+            return ready::now(s, self.want);
+        }
+        if !ready::same_cpu(s) {
+            for _ in 0..SPINS {
+                if ready::now(s, self.want) {
+                    return true;
+                }
+                spin_hint();
+            }
+        }
+        let limit = if profile == Profile::Latency {
+            LATENCY_NS
+        } else {
+            YIELD_NS
+        };
+        let start = sys::now_ns();
+        let mut last = start;
+        loop {
+            sys::sched_yield();
+            if ready::now(s, self.want) {
+                return true;
+            }
+            let now = sys::now_ns();
+            if now - start > limit || now - last > LONG_YIELD_NS {
+                return false;
+            }
+            last = now;
+        }
+    }
+
+    fn timeout(&mut self) -> Option<Option<u64>> {
+        let (fd, want) = (self.fd, self.want);
+        let deadline = *self
+            .deadline
+            .get_or_insert_with(|| call_timeout(fd, want).map(|t| sys::now_ns() + t));
+        match deadline {
+            None => Some(None),
+            Some(at) => {
+                let now = sys::now_ns();
+                (at > now).then(|| Some(at - now))
+            }
+        }
+    }
+
+    /// Arms, looks again, sleeps.
+    fn sleep(&mut self, s: &Stream, doing: Option<&Doing>) -> Result<(), i32> {
+        let Some(timeout) = self.timeout() else {
+            return Err(libc::EAGAIN);
+        };
+        self.slept = true;
+        if let Some(d) = doing {
+            d.now(Kind::Sleep, s.index);
+        }
+        let r = self.sleep_marked(s, timeout, doing);
+        if let Some(d) = doing {
+            d.now(Kind::Use, s.index);
+        }
+        if s.phase() == Phase::Offered {
+            s.local.calls.store(0, Ordering::Relaxed);
+            cutover::progress(s, self.fd);
+        }
+        r
+    }
+
+    fn sleep_marked(
+        &self,
+        s: &Stream,
+        timeout: Option<u64>,
+        doing: Option<&Doing>,
+    ) -> Result<(), i32> {
+        arm(s, self.want);
+        if ready::now(s, self.want) {
+            disarm(s, self.want);
+            return Ok(());
+        }
+        let wake = doing.map_or(-1, Doing::wake_fd);
+        let mut p = [
+            entry(if ready::tcp_is_mute(s) { -1 } else { self.fd }, self.events(s)),
+            entry(s.side(), libc::POLLIN),
+            entry(s.local.listener.load(Ordering::Acquire) - 1, libc::POLLIN),
+            entry(wake, libc::POLLIN),
+        ];
+        let before = signals::seen();
+        let n = call_ppoll(&mut p, timeout);
+        disarm(s, self.want);
+        if p[3].revents != 0 {
+            descriptors::drain_eventfd(wake);
+        }
+        if n < 0 {
+            // The bell may have been rung for somebody else as well.
+            threads::wake_sleepers(s.index);
+            return match signals::interrupted(before) {
+                true => Err(libc::EINTR),
+                false => Ok(()),
+            };
+        }
+        if p[1].revents != 0 {
+            answer_side(s, p[1].revents);
+        }
+        ready::note_tcp(s, p[0].revents);
+        Ok(())
+    }
+
+    /// What TCP is asked for.
+    fn events(&self, s: &Stream) -> i16 {
+        if self.want == Want::Out {
+            // Never POLLIN: unread input is no news to a sender.
+            0
+        } else if ready::rx_is_on_ring(s) {
+            libc::POLLRDHUP
+        } else {
+            libc::POLLIN | libc::POLLRDHUP
+        }
+    }
+}
+
+fn entry(fd: i32, events: i16) -> pollfd {
+    pollfd {
+        fd,
+        events,
+        revents: 0,
+    }
+}
+
+/// ppoll(2) through libc: a cancellation point, as recv and send are.
+pub fn call_ppoll(p: &mut [pollfd], timeout_ns: Option<u64>) -> i32 {
+    let ts = timeout_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    });
+    let t = ts.as_ref().map_or(core::ptr::null(), |t| t as *const _);
+    let saved = errno::get();
+    // SAFETY: the slice and the timespec live across the call.
+    let n = unsafe { real::ppoll(p.as_mut_ptr(), p.len() as _, t, core::ptr::null()) };
+    if n < 0 {
+        errno::set(saved);
+    }
+    n
+}
+
+/// Is the open file description non-blocking?
+pub fn is_nonblocking(fd: i32) -> bool {
+    // SAFETY: no memory is passed.
+    let fl = unsafe { rdma_engine::syscall!(libc::SYS_fcntl, fd, libc::F_GETFL) };
+    fl >= 0 && fl as i32 & libc::O_NONBLOCK != 0
+}
+
+/// SO_RCVTIMEO or SO_SNDTIMEO in ns; `None` is «for ever».
+fn call_timeout(fd: i32, want: Want) -> Option<u64> {
+    let name = if want == Want::In {
+        libc::SO_RCVTIMEO
+    } else {
+        libc::SO_SNDTIMEO
+    };
+    let zero = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 0,
+    };
+    let t = sys::getsockopt(fd, libc::SOL_SOCKET, name, zero).ok()?;
+    let ns = t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
+    (ns > 0).then_some(ns)
+}
+
+/// Arms the bell of what is waited for. The caller looks once more afterwards.
+pub fn arm(s: &Stream, want: Want) {
+    let Some(segment) = s.segment() else { return };
+    match want {
+        Want::In => {
+            let d = segment.direction(s.into());
+            Bell::new(&d.receiver.data_armed, &s.slot.rx.data_number).arm();
+        }
+        Want::Out => {
+            let d = segment.direction(s.out());
+            let t = &s.slot.tx;
+            // Ring when a third is free: streaming must not wake per message.
+            let limit = t.limit.load(Ordering::Relaxed);
+            let flight = count_sub(
+                t.producer.count(),
+                d.receiver.consumed.load(Ordering::Relaxed),
+            );
+            let goal = flight.saturating_sub(limit * 2 / 3).max(1);
+            let at = count_add(d.receiver.consumed.load(Ordering::Relaxed), goal);
+            d.sender.room_at.store(at, Ordering::Relaxed);
+            Bell::new(&d.sender.room_armed, &t.room_number).arm();
+        }
+    }
+}
+
+/// Takes the bell down, and looks after others of this process that may sleep
+/// on it.
+pub fn disarm(s: &Stream, want: Want) {
+    let Some(segment) = s.segment() else { return };
+    match want {
+        Want::In => {
+            let d = segment.direction(s.into());
+            Bell::new(&d.receiver.data_armed, &s.slot.rx.data_number).disarm();
+        }
+        Want::Out => {
+            let d = segment.direction(s.out());
+            Bell::new(&d.sender.room_armed, &s.slot.tx.room_number).disarm();
+        }
+    }
+    rdma_engine::sync::fence(Ordering::SeqCst);
+    threads::wake_sleepers(s.index);
+    crate::readiness::epoll::wake_sets(s);
+}
+
+/// The side channel has something: doorbells, or its end.
+pub fn answer_side(s: &Stream, revents: i16) {
+    if s.phase() != Phase::Attached {
+        // The answer to our offer; `rendezvous::step` reads it.
+        return;
+    }
+    drain(s);
+    if revents & (libc::POLLHUP | libc::POLLERR) != 0 {
+        peer_gone(s);
+    }
+    threads::wake_sleepers(s.index);
+    crate::readiness::epoll::wake_sets(s);
+}
+
+/// Takes all doorbells that have come, 64 at the most: what remains keeps the
+/// descriptor readable.
+pub fn drain(s: &Stream) {
+    let mut b = [0u8; 8];
+    for _ in 0..64 {
+        match sys::recv_nowait(s.side(), &mut b) {
+            1.. => {}
+            0 => return peer_gone(s),
+            _ => return,
+        }
+    }
+}
+
+/// The side channel has ended: the peer has closed, or is dead.
+pub fn peer_gone(s: &Stream) {
+    s.slot.flags.fetch_or(flags::PEER_GONE, Ordering::AcqRel);
+}
+
+/// Rings the peer, if `must`.
+#[inline]
+pub fn ring_if(s: &Stream, must: bool) {
+    if must {
+        ring(s);
+    }
+}
+
+#[cold]
+fn ring(s: &Stream) {
+    let r = sys::send_nowait(s.side(), &WAKE);
+    // A full channel has rings enough under way.
+    if r < 0 && r != -(libc::EAGAIN as isize) {
+        peer_gone(s);
+    }
+}
+

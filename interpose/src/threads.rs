@@ -1,0 +1,349 @@
+//! What each thread is doing right now.
+//!
+//! Each thread that touches a stream owns a [`Mark`]: one word that it fills
+//! with plain stores at the beginning of a call and sets back at its end. Who
+//! wants to know whether any thread is inside a plain kernel receive on a
+//! stream, or still uses a mapping, issues membarrier(2) and looks at all marks.
+//! Nothing is owed by a thread that leaves by `siglongjmp` or dies: a stale
+//! mark only keeps a stream Plain, or a mapping mapped.
+
+use crate::tls;
+use core::sync::atomic::{compiler_fence, AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use rdma_engine::{sys, syscall};
+
+/// One thread's mark.
+#[repr(C, align(64))]
+pub struct Mark {
+    /// The owner's thread id; 0 is a free mark.
+    tid: AtomicU32,
+    /// An eventfd plus 1, which wakes the thread from a merged sleep.
+    wake: AtomicI32,
+    /// [`Doing`]'s word.
+    doing: AtomicU64,
+    /// With [`Kind::Many`] and [`Kind::SleepMany`]: which streams, as one bit
+    /// for each index modulo 64.
+    set: AtomicU64,
+}
+
+impl Mark {
+    /// Does the owner still run? What a dead thread did last is of no account.
+    fn is_alive(&self) -> bool {
+        let tid = self.tid.load(Ordering::Acquire);
+        tid != 0 && sys::alive(tid)
+    }
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Kind {
+    /// Nothing with streams.
+    None = 0,
+    /// Using a stream's state or mapping.
+    Use = 1,
+    /// Inside a kernel receive into the program's buffer.
+    PlainRecv = 2,
+    /// Inside a kernel send from the program's buffer.
+    PlainSend = 3,
+    /// Asleep on the stream and its side channel.
+    Sleep = 4,
+    /// Inside a plain poll or select over several streams.
+    Many = 5,
+    /// Inside a merged poll or select over several streams.
+    SleepMany = 6,
+    /// Asleep in an epoll set; the index is the set's.
+    SleepEpoll = 7,
+}
+
+fn word(kind: Kind, index: u32) -> u64 {
+    (kind as u64) << 32 | u64::from(index)
+}
+
+/// Marks that a process can have: threads beyond that keep to plain TCP.
+const MARKS: usize = 16384;
+
+/// Set for ever when a thread found no mark: then nobody can say any more that
+/// no thread is inside a call.
+static CROWDED: AtomicBool = AtomicBool::new(false);
+static TABLE: AtomicPtr<Mark> = AtomicPtr::new(core::ptr::null_mut());
+/// Marks that were ever handed out.
+static HIGH: AtomicU32 = AtomicU32::new(0);
+
+/// Maps the table; called once at start-up. False if the kernel refuses.
+pub fn init() -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let size = MARKS * core::mem::size_of::<Mark>();
+    // SAFETY: a new anonymous range; all zero is a valid table.
+    let Some(p) = (unsafe { sys::mmap(core::ptr::null_mut(), size, flags, -1) }) else {
+        return false;
+    };
+    let none = core::ptr::null_mut();
+    if TABLE
+        .compare_exchange(none, p.cast(), Ordering::AcqRel, Ordering::Acquire)
+        .is_err()
+    {
+        // SAFETY: nobody has seen our mapping.
+        unsafe { sys::munmap(p, size) };
+    }
+    true
+}
+
+fn marks() -> &'static [Mark] {
+    let p = TABLE.load(Ordering::Acquire);
+    if p.is_null() {
+        return &[];
+    }
+    let n = (HIGH.load(Ordering::Acquire) as usize).min(MARKS);
+    // SAFETY: the table is never unmapped and has MARKS entries.
+    unsafe { core::slice::from_raw_parts(p, n) }
+}
+
+/// The calling thread's mark; `None` if there are too many threads.
+#[inline]
+pub fn mine() -> Option<&'static Mark> {
+    match tls::get().mark.get() {
+        Some(m) => Some(m),
+        None => claim(),
+    }
+}
+
+#[cold]
+fn claim() -> Option<&'static Mark> {
+    let table = TABLE.load(Ordering::Acquire);
+    if table.is_null() {
+        return None;
+    }
+    let tid = tls::tid();
+    let mark = claim_of_the_dead(tid).or_else(|| {
+        let i = HIGH.fetch_add(1, Ordering::AcqRel) as usize;
+        if i >= MARKS {
+            HIGH.store(MARKS as u32, Ordering::Release);
+            CROWDED.store(true, Ordering::SeqCst);
+            return None;
+        }
+        // SAFETY: below MARKS.
+        let m = unsafe { &*table.add(i) };
+        m.tid.store(tid, Ordering::Release);
+        Some(m)
+    })?;
+    mark.doing.store(0, Ordering::Release);
+    tls::get().mark.set(Some(mark));
+    Some(mark)
+}
+
+/// Takes over the mark of a thread that has ended. Looks at a few only, from a
+/// place that moves on, so that many short-lived threads stay cheap.
+fn claim_of_the_dead(tid: u32) -> Option<&'static Mark> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let all = marks();
+    if all.len() < 64 {
+        return None;
+    }
+    let tries = if all.len() == MARKS { MARKS } else { 8 };
+    for _ in 0..tries {
+        let m = &all[NEXT.fetch_add(1, Ordering::Relaxed) as usize % all.len()];
+        let owner = m.tid.load(Ordering::Acquire);
+        if owner != 0 && !sys::alive(owner) {
+            let taken = m
+                .tid
+                .compare_exchange(owner, tid, Ordering::AcqRel, Ordering::Acquire);
+            if taken.is_ok() {
+                return Some(m);
+            }
+        }
+    }
+    None
+}
+
+/// Sets the calling thread's mark, and sets it back when dropped. A signal
+/// handler's calls nest: what it finds is restored.
+pub struct Doing {
+    mark: &'static Mark,
+    before: u64,
+}
+
+impl Doing {
+    /// Marks the thread.
+    #[inline]
+    pub fn begin(kind: Kind, index: u32) -> Option<Doing> {
+        let mark = mine()?;
+        let before = mark.doing.load(Ordering::Relaxed);
+        mark.doing.store(word(kind, index), Ordering::Relaxed);
+        // The store comes before what follows in program order; membarrier on
+        // the looking side does the rest.
+        compiler_fence(Ordering::SeqCst);
+        Some(Doing { mark, before })
+    }
+
+    /// Marks the thread as inside a poll or select over the streams of `set`.
+    pub fn begin_many(kind: Kind, set: u64) -> Option<Doing> {
+        let mark = mine()?;
+        let before = mark.doing.load(Ordering::Relaxed);
+        mark.set.store(set, Ordering::Relaxed);
+        mark.doing.store(word(kind, 0), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Some(Doing { mark, before })
+    }
+
+    /// Changes what the thread is doing with the same stream.
+    #[inline]
+    pub fn now(&self, kind: Kind, index: u32) {
+        self.mark.doing.store(word(kind, index), Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+    }
+
+    /// The eventfd that wakes this thread from a merged sleep, made on first
+    /// use. A process with a single thread needs none; -1 if there is none.
+    pub fn wake_fd(&self) -> i32 {
+        if single() {
+            return -1;
+        }
+        let fd = self.mark.wake.load(Ordering::Relaxed) - 1;
+        if fd >= 0 {
+            return fd;
+        }
+        let fd = crate::descriptors::eventfd();
+        self.mark.wake.store(fd + 1, Ordering::Release);
+        fd
+    }
+}
+
+impl Drop for Doing {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.mark.doing.store(self.before, Ordering::Release);
+    }
+}
+
+/// Has this process (almost certainly) one thread only? glibc's own word, which
+/// pthread_create(3) clears before the second thread runs.
+#[inline]
+pub fn single() -> bool {
+    extern "C" {
+        static __libc_single_threaded: core::ffi::c_char;
+    }
+    // SAFETY: a variable of glibc since 2.32.
+    unsafe { core::ptr::read_volatile(&raw const __libc_single_threaded) != 0 }
+}
+
+/// Makes the plain stores of all running threads of this process visible to us,
+/// and ours to them (membarrier(2)). False if the kernel can't.
+pub fn barrier() -> bool {
+    const PRIVATE_EXPEDITED: usize = 8;
+    const REGISTER_PRIVATE_EXPEDITED: usize = 16;
+    if single() {
+        return true;
+    }
+    // SAFETY: no memory is passed.
+    unsafe {
+        syscall!(libc::SYS_membarrier, PRIVATE_EXPEDITED) == 0
+            || (syscall!(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED) == 0
+                && syscall!(libc::SYS_membarrier, PRIVATE_EXPEDITED) == 0)
+    }
+}
+
+/// Is another thread doing one of `kinds` with stream `index`? Meaningful after
+/// [`barrier`].
+pub fn anyone(kinds: &[Kind], index: u32) -> bool {
+    let me = mine().map_or(core::ptr::null(), |m| m as *const Mark);
+    if CROWDED.load(Ordering::SeqCst) {
+        return true;
+    }
+    marks().iter().any(|m| {
+        if core::ptr::eq(m, me) {
+            return false;
+        }
+        let doing = m.doing.load(Ordering::Acquire);
+        let hit = kinds.iter().any(|&k| match k {
+            Kind::Many | Kind::SleepMany => {
+                doing == word(k, 0) && m.set.load(Ordering::Acquire) & bit(index) != 0
+            }
+            _ => doing == word(k, index),
+        });
+        hit && m.is_alive()
+    })
+}
+
+/// Is any thread, this one too, doing anything at all with stream `index`?
+pub fn in_use(index: u32) -> bool {
+    if CROWDED.load(Ordering::SeqCst) {
+        return true;
+    }
+    marks().iter().any(|m| {
+        let doing = m.doing.load(Ordering::Acquire);
+        let kind = doing >> 32;
+        let hit = if kind == Kind::Many as u64 || kind == Kind::SleepMany as u64 {
+            m.set.load(Ordering::Acquire) & bit(index) != 0
+        } else {
+            kind != 0 && kind != Kind::SleepEpoll as u64 && doing as u32 == index
+        };
+        hit && m.is_alive()
+    })
+}
+
+/// As [`in_use`], but for the calling thread.
+pub fn others_in_use(index: u32) -> bool {
+    const ALL: [Kind; 6] = [
+        Kind::Use,
+        Kind::PlainRecv,
+        Kind::PlainSend,
+        Kind::Sleep,
+        Kind::Many,
+        Kind::SleepMany,
+    ];
+    anyone(&ALL, index)
+}
+
+/// Does another thread wait in epoll set `index`?
+pub fn others_in_use_of_set(index: u32) -> bool {
+    !barrier() || anyone(&[Kind::SleepEpoll], index)
+}
+
+/// The bit of a stream in a mark's set.
+pub fn bit(index: u32) -> u64 {
+    1 << (index % 64)
+}
+
+/// Wakes the other threads of this process that sleep on stream `index`.
+pub fn wake_sleepers(index: u32) {
+    if single() {
+        return;
+    }
+    let me = mine().map_or(core::ptr::null(), |m| m as *const Mark);
+    for m in marks() {
+        let doing = m.doing.load(Ordering::SeqCst);
+        let sleeps = doing == word(Kind::Sleep, index)
+            || (doing == word(Kind::SleepMany, 0)
+                && m.set.load(Ordering::Acquire) & bit(index) != 0);
+        if sleeps && !core::ptr::eq(m, me) {
+            crate::descriptors::ring_eventfd(m.wake.load(Ordering::Acquire) - 1);
+        }
+    }
+}
+
+/// An eventfd of ours is about to be closed by the program.
+pub fn forget_eventfd(fd: i32) {
+    for m in marks() {
+        let _ = m
+            .wake
+            .compare_exchange(fd + 1, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// In a forked child only the calling thread is left; the marks of the others
+/// are void. Our own eventfds are shared with the parent: forget them.
+pub fn after_fork() {
+    let tid = sys::gettid();
+    let mine = tls::get().mark.get();
+    tls::get().tid.set(tid);
+    for m in marks() {
+        m.wake.store(0, Ordering::Relaxed);
+        if mine.is_some_and(|x| core::ptr::eq(x, m)) {
+            m.tid.store(tid, Ordering::Release);
+        } else {
+            m.doing.store(0, Ordering::Relaxed);
+            m.tid.store(0, Ordering::Release);
+        }
+    }
+}

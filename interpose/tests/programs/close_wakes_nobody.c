@@ -1,0 +1,74 @@
+/*
+ * close by one thread while another is blocked on the stream: the kernel keeps the stream until the blocked call is
+ * over, so the call goes on, gets the peer's bytes, and the peer sees the end only then. In epoll the registration is
+ * gone at once.
+ */
+#include "program.h"
+
+static int stream;
+
+static void *close_soon(void *unused)
+{
+    (void)unused;
+    sleep_ms(80);
+    MUST(close(stream));
+    sleep_ms(80);
+    tell(); /* now the peer sends */
+    return NULL;
+}
+
+#define CLOSED_DURING(fd, statement)                                                                                   \
+    do {                                                                                                               \
+        pthread_t thread;                                                                                              \
+        stream = fd;                                                                                                   \
+        MUST(-pthread_create(&thread, NULL, close_soon, NULL));                                                        \
+        statement;                                                                                                     \
+        pthread_join(thread, NULL);                                                                                    \
+        tell();                                                                                                        \
+    } while (0)
+
+static int next(int listener)
+{
+    int fd = accept_one(listener);
+    warm(fd, SERVER);
+    return fd;
+}
+
+static void server(int listener)
+{
+    char bytes[10];
+    stage("recv");
+    int fd = next(listener);
+    CLOSED_DURING(fd, say_result("recv", recv(fd, bytes, 5, MSG_WAITALL)));
+    stage("poll");
+    fd = next(listener);
+    CLOSED_DURING(fd, say_poll("poll", fd, POLLIN, -1));
+    say_result("recv, closed", recv(fd, bytes, 5, 0));
+    stage("epoll_wait");
+    fd = next(listener);
+    int set = MUST(epoll_create1(0));
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    CLOSED_DURING(fd, await_epoll(set, &event, 600, "epoll_wait"));
+    meet();
+}
+
+static void client(int port)
+{
+    char byte;
+    for (int i = 0; i < 3; i++) {
+        int fd = connect_to(port);
+        warm(fd, CLIENT);
+        hear();
+        if (i < 2)
+            say_poll("not closed yet", fd, POLLIN | POLLRDHUP, 0);
+        send_all(fd, "12345", 5);
+        hear();
+        /* Bytes that nobody read before the last reference went make it a reset. */
+        say_result("at the end", recv(fd, &byte, 1, 0));
+        close(fd);
+    }
+    meet();
+}
+
+ROLES(server, client)

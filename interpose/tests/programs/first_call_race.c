@@ -1,0 +1,57 @@
+/* 64 threads make the first socket calls of the process at once, and then talk at once. */
+#include "program.h"
+
+enum { THREADS = 64, ROUNDS = 60 };
+
+static pthread_barrier_t together;
+static int shared_listener, shared_port;
+static int finished;
+
+static void *connecting(void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&together);
+    int fd = connect_to(shared_port);
+    ping_pong(fd, CLIENT, ROUNDS);
+    MUST(close(fd));
+    __atomic_add_fetch(&finished, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static void *accepting(void *unused)
+{
+    char byte;
+    (void)unused;
+    pthread_barrier_wait(&together);
+    int fd = accept_one(shared_listener);
+    ping_pong(fd, SERVER, ROUNDS);
+    if (recv(fd, &byte, 1, 0) == 0)
+        __atomic_add_fetch(&finished, 1, __ATOMIC_RELAXED);
+    MUST(close(fd));
+    return NULL;
+}
+
+static void run(void *(*body)(void *))
+{
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&together, NULL, THREADS);
+    for (int i = 0; i < THREADS; i++)
+        MUST(-pthread_create(&threads[i], NULL, body, NULL));
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    say("finished: %d", finished);
+}
+
+static void server(int listener)
+{
+    shared_listener = listener;
+    run(accepting);
+}
+
+static void client(int port)
+{
+    shared_port = port;
+    run(connecting);
+}
+
+ROLES(server, client)

@@ -9,6 +9,7 @@
 
 mod descriptors;
 mod errno;
+mod faults;
 mod fdtable;
 mod hooks;
 mod policy;

@@ -250,11 +250,8 @@ fn parse(text: &[u8], program: &[u8], uid: u32) -> Option<Applies> {
             _ => return None,
         }
     }
-    Some(if applies {
-        Applies::Yes(rule)
-    } else {
-        Applies::No
-    })
+    let not = Applies::No;
+    Some(if applies { Applies::Yes(rule) } else { not })
 }
 
 /// A decimal number from 0 to `max`.

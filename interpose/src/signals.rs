@@ -47,6 +47,10 @@ pub fn interrupted(before: Seen) -> bool {
 
 /// Notes the handler's kind and runs it.
 extern "C-unwind" fn run(sig: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel's own context.
+    if unsafe { crate::faults::mend(sig, context) } {
+        return;
+    }
     let slot = &TABLE[(sig as usize).min(SIGNALS - 1)];
     let handler = slot.handler.load(Ordering::Acquire);
     let flags = slot.flags.load(Ordering::Acquire) as c_int;
@@ -57,7 +61,11 @@ extern "C-unwind" fn run(sig: c_int, info: *mut siginfo_t, context: *mut c_void)
         t.interrupts.set(t.interrupts.get().wrapping_add(1));
     }
     if handler == SIG_DFL || handler == SIG_IGN {
-        return;
+        // Only a guarded signal comes here: the program left it alone.
+        return default(sig, info);
+    }
+    if flags & libc::SA_RESETHAND != 0 && guarded(sig) {
+        slot.handler.store(SIG_DFL, Ordering::Release);
     }
     let saved = errno::get();
     // SAFETY: the address is what the program gave to sigaction(2) with these
@@ -70,6 +78,64 @@ extern "C-unwind" fn run(sig: c_int, info: *mut siginfo_t, context: *mut c_void)
         errno::set(saved);
         f(sig, info, context);
     }
+}
+
+/// A guarded signal that the program does not handle: as if we were not there.
+/// A fault happens again when the instruction is repeated; a sent one is sent
+/// again.
+#[cold]
+fn default(sig: c_int, info: *mut siginfo_t) {
+    // SAFETY: all zero is SIG_DFL; `info` is the kernel's.
+    unsafe {
+        let act: sigaction = core::mem::zeroed();
+        real::sigaction(sig, &act, core::ptr::null_mut());
+        if info.is_null() || (*info).si_code <= 0 {
+            let (pid, tid) = (rdma_engine::sys::getpid(), rdma_engine::sys::gettid());
+            rdma_engine::syscall!(libc::SYS_tgkill, pid, tid, sig);
+        }
+    }
+}
+
+/// Signals that we have to see first (bit per signal).
+static GUARDED: AtomicU64 = AtomicU64::new(0);
+
+fn guarded(sig: c_int) -> bool {
+    GUARDED.load(Ordering::Acquire) >> sig & 1 == 1
+}
+
+/// Puts our handler in front of whatever the program has, or will have, for
+/// `sig`.
+pub fn guard(sig: c_int) {
+    // SAFETY: all zero is a valid sigaction; both are our own.
+    unsafe {
+        let mut now: sigaction = core::mem::zeroed();
+        if real::sigaction(sig, core::ptr::null(), &mut now) != 0 {
+            return;
+        }
+        GUARDED.fetch_or(1 << sig, Ordering::AcqRel);
+        if now.sa_sigaction != ours() {
+            install(sig, &now);
+        }
+    }
+}
+
+/// Notes the program's handler and installs ours, with its flags and mask.
+///
+/// # Safety
+/// `act` is what a program may pass to sigaction(2).
+unsafe fn install(sig: c_int, act: &sigaction) {
+    let slot = &TABLE[sig as usize];
+    slot.flags.store(act.sa_flags as u64, Ordering::Release);
+    slot.handler.store(act.sa_sigaction, Ordering::Release);
+    let mut a = *act;
+    a.sa_sigaction = ours();
+    a.sa_flags = (a.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
+    if act.sa_sigaction == SIG_DFL || act.sa_sigaction == SIG_IGN {
+        // A fault may be one of a stack that is nearly used up.
+        a.sa_flags |= libc::SA_ONSTACK | libc::SA_NODEFER;
+    }
+    // SAFETY: our own struct.
+    unsafe { real::sigaction(sig, &a, core::ptr::null_mut()) };
 }
 
 fn ours() -> usize {
@@ -91,8 +157,14 @@ pub unsafe fn set(sig: c_int, act: *const sigaction, old: *mut sigaction) -> c_i
     let was_flags = slot.flags.load(Ordering::Acquire);
     let mut mine = None;
     if !act.is_null() {
-        // SAFETY: valid by the caller's promise.
-        let mut a = unsafe { *act };
+        let Some(mut a) = crate::faults::load(act) else {
+            errno::set(libc::EFAULT);
+            return -1;
+        };
+        if guarded(sig) {
+            // SAFETY: the caller's promise.
+            return unsafe { set_guarded(sig, &a, old) };
+        }
         if a.sa_sigaction != SIG_DFL && a.sa_sigaction != SIG_IGN && a.sa_sigaction != ours() {
             // The table first: the handler may run before the call returns.
             slot.flags.store(a.sa_flags as u64, Ordering::Release);
@@ -113,11 +185,22 @@ pub unsafe fn set(sig: c_int, act: *const sigaction, old: *mut sigaction) -> c_i
         let o = unsafe { &mut *old };
         if o.sa_sigaction == ours() {
             o.sa_sigaction = was;
-            // SA_SIGINFO is ours, unless the program had set it too.
-            if was_flags & libc::SA_SIGINFO as u64 == 0 {
-                o.sa_flags &= !libc::SA_SIGINFO;
-            }
+            o.sa_flags = was_flags as c_int;
         }
+    }
+    r
+}
+
+/// [`set`] for a guarded signal: the program's wish is noted, ours stays.
+///
+/// # Safety
+/// As [`set`].
+unsafe fn set_guarded(sig: c_int, act: &sigaction, old: *mut sigaction) -> c_int {
+    // SAFETY: the caller's promise; a query changes nothing.
+    let r = unsafe { set(sig, core::ptr::null(), old) };
+    if r == 0 {
+        // SAFETY: the caller's promise.
+        unsafe { install(sig, act) };
     }
     r
 }

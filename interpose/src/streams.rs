@@ -104,6 +104,7 @@ fn make() -> Option<()> {
     // Without a descriptor `sidewire ps` is blind, nothing worse.
     ARENA_FD.store(crate::descriptors::adopt(fd), Ordering::Release);
     arena.header().processes.fetch_add(1, Ordering::Relaxed);
+    crate::faults::start();
     ARENA.store(arena.base(), Ordering::Release);
     Some(())
 }

@@ -25,10 +25,12 @@ impl<'a> Bell<'a> {
 
     /// Arms. The caller then looks at what it waits for *again* before it sleeps.
     pub fn arm(&self) {
-        // A number that another thread takes at the same time only means one
-        // ring for both, and both look after it.
-        let n = self.number.load(Ordering::Relaxed).wrapping_add(1).max(1);
-        self.number.store(n, Ordering::Relaxed);
+        // No two armings share a number: else one that comes after a ring for
+        // its twin would never be rung for.
+        let mut n = 0;
+        while n == 0 {
+            n = self.number.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        }
         self.armed.store(n, Ordering::Relaxed);
         // Partner: `must_ring`'s fence, or the SeqCst publish before it.
         fence(Ordering::SeqCst);
@@ -50,7 +52,10 @@ impl<'a> Bell<'a> {
 /// memory of this side, guarded by the direction's lock.
 #[inline]
 pub fn must_ring(armed: &AtomicU32, rung: &AtomicU32) -> bool {
-    // Partner: the fence in `arm`.
+    // Partner: the fence in `arm`. To the model checker sequentially consistent
+    // accesses are weaker than they are.
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
     let n = armed.load(Ordering::SeqCst);
     if n == 0 || n == rung.load(Ordering::Relaxed) {
         return false;

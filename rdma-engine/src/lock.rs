@@ -10,7 +10,7 @@
 //! What the lock guards must therefore be mendable at any instruction: see
 //! [`crate::ring`].
 
-use crate::sync::{spin_hint, AtomicU32, Ordering};
+use crate::sync::{relax, take_out, AtomicU32, Ordering};
 
 /// The lock word. All zero is «free».
 #[repr(transparent)]
@@ -30,6 +30,15 @@ pub enum Acquired {
 #[allow(clippy::new_without_default)]
 impl Lock {
     /// A free lock.
+    #[cfg(not(loom))]
+    pub const fn new() -> Lock {
+        Lock {
+            owner: AtomicU32::new(0),
+        }
+    }
+
+    /// A free lock.
+    #[cfg(loom)]
     pub fn new() -> Lock {
         Lock {
             owner: AtomicU32::new(0),
@@ -57,7 +66,7 @@ impl Lock {
                 return Acquired::Stolen;
             }
             rounds += 1;
-            if rounds % 64 == 0 && !crate::sys::alive(owner) {
+            if rounds % 256 == 64 && !crate::sys::alive(owner) {
                 let taken =
                     self.owner
                         .compare_exchange(owner, me, Ordering::Acquire, Ordering::Relaxed);
@@ -65,11 +74,7 @@ impl Lock {
                     return Acquired::Stolen;
                 }
             }
-            if rounds < 16 {
-                spin_hint();
-            } else {
-                crate::sys::sched_yield();
-            }
+            relax(rounds);
             match self
                 .owner
                 .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
@@ -81,21 +86,24 @@ impl Lock {
     }
 
     /// Gives the lock back. A frame that was robbed by a signal handler finds
-    /// it free already; then this store changes nothing.
+    /// it free already, or taken by another thread: then this changes nothing.
     #[inline]
     pub fn release(&self, me: u32) {
-        // A robbed frame must not free what another thread took since.
         if self.owner.load(Ordering::Relaxed) == me {
-            // Partner: the acquire in `acquire`.
-            self.owner.store(0, Ordering::Release);
+            // A handler may come here, and another thread behind it. Partner:
+            // the acquire in `acquire`.
+            take_out(&self.owner, me);
         }
     }
 
-    /// Takes the lock if it is free (or is held by a dead thread, or by the very
-    /// same thread when `steal`); never waits.
+    /// Takes the lock if it is free, or if its holder is dead; never waits. What
+    /// it guards may want mending then.
     pub fn try_acquire(&self, me: u32) -> bool {
-        self.owner
-            .compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        let (yes, no) = (Ordering::Acquire, Ordering::Relaxed);
+        match self.owner.compare_exchange(0, me, yes, no) {
+            Ok(_) => true,
+            Err(owner) if owner == me || crate::sys::alive(owner) => false,
+            Err(owner) => self.owner.compare_exchange(owner, me, yes, no).is_ok(),
+        }
     }
 }

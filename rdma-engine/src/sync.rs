@@ -14,34 +14,43 @@ pub fn spin_hint() {
     loom::thread::yield_now();
 }
 
-/// Replaces `word`'s value `old` by `new`, atomically against signal handlers
-/// of the calling thread (and against a thief of the lock that guards it), and
-/// says whether it did.
-///
-/// The caller holds the lock that guards `word`, so that no *other running*
-/// thread writes it: the `lock` prefix, and its 20 cycles, can be left out.
-/// A single `cmpxchg` instruction cannot be interrupted in its middle.
+/// The wait of a loop that waits for another thread's few steps: spins at
+/// first, then gives the processor away.
 #[inline]
-pub fn local_cas(word: &AtomicU64, old: u64, new: u64) -> bool {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    {
-        let ok: u8;
-        // SAFETY: `word` is a live, aligned u64; the instruction reads and
-        // writes nothing else. Interior mutability is what atomics grant.
-        unsafe {
-            core::arch::asm!(
-                "cmpxchg qword ptr [{w}], {n}",
-                "sete {ok}",
-                w = in(reg) word.as_ptr(),
-                n = in(reg) new,
-                ok = out(reg_byte) ok,
-                inout("rax") old => _,
-                options(nostack)
-            );
-        }
-        ok != 0
+pub fn relax(round: u32) {
+    if round < 16 || cfg!(loom) {
+        spin_hint();
+    } else {
+        crate::sys::sched_yield();
     }
-    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+}
+
+/// Replaces `word`'s value `old` by `new`, and says whether it did.
+#[inline]
+pub fn cas(word: &AtomicU64, old: u64, new: u64) -> bool {
     word.compare_exchange(old, new, Ordering::AcqRel, Ordering::Acquire)
         .is_ok()
+}
+
+/// Takes `old` out of `word`, in one instruction, so that no signal handler of
+/// this thread comes between the comparison and the store.
+///
+/// While `word` is `old`, no *other* thread may write it: then the `lock` prefix,
+/// and its 20 cycles, can be left out.
+#[inline]
+pub fn take_out(word: &AtomicU32, old: u32) {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: `word` is a live, aligned u32; the instruction reads and writes
+    // nothing else, and earlier stores stay before it (x86 keeps their order).
+    unsafe {
+        core::arch::asm!(
+            "cmpxchg dword ptr [{w}], {n:e}",
+            w = in(reg) word.as_ptr(),
+            n = in(reg) 0,
+            inout("eax") old => _,
+            options(nostack)
+        );
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    let _ = word.compare_exchange(old, 0, Ordering::Release, Ordering::Relaxed);
 }

@@ -78,10 +78,44 @@ pub fn getpid() -> u32 {
     unsafe { syscall!(libc::SYS_getpid) as u32 }
 }
 
-/// Is there a thread (or process) `tid`, dead ones not counted?
+/// Is there a thread (or process) `tid` that may still run? A zombie, which its
+/// parent has not waited for, will not.
 pub fn alive(tid: u32) -> bool {
     // SAFETY: signal 0 sends nothing.
-    unsafe { syscall!(libc::SYS_tkill, tid, 0) != -(libc::ESRCH as isize) }
+    let known = unsafe { syscall!(libc::SYS_tkill, tid, 0) != -(libc::ESRCH as isize) };
+    known && !matches!(state(tid), Some(b'Z' | b'X'))
+}
+
+/// A thread's state as proc_pid_stat(5) names it; `None` where /proc is not to
+/// be had.
+fn state(tid: u32) -> Option<u8> {
+    let mut path = *b"/proc/\0\0\0\0\0\0\0\0\0\0/stat\0";
+    let mut digits = [0u8; 10];
+    let mut n = 0;
+    let mut rest = tid;
+    while rest > 0 || n == 0 {
+        digits[n] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        n += 1;
+    }
+    for i in 0..n {
+        path[6 + i] = digits[n - 1 - i];
+    }
+    path[6 + n..12 + n].copy_from_slice(b"/stat\0");
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: `path` is a C string.
+    let fd = unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags) };
+    if fd < 0 {
+        return None;
+    }
+    let mut text = [0u8; 64];
+    // SAFETY: `text` is valid for its length.
+    let n = unsafe { syscall!(libc::SYS_read, fd, text.as_mut_ptr(), text.len()) };
+    close(fd as c_int);
+    // "tid (name) S ...": the name has up to 15 bytes, of any kind.
+    let text = &text[..n.max(0) as usize];
+    let end = text.iter().rposition(|&b| b == b')')?;
+    text.get(end + 2).copied()
 }
 
 /// Gives the processor to another thread that wants it.

@@ -12,7 +12,7 @@ const NS: u64 = 1_000_000_000;
 
 /// A timeout in ms, as poll and epoll_wait have it: negative is «for ever».
 fn from_ms(ms: c_int) -> Option<u64> {
-    (ms >= 0).then_some(ms as u64 * 1_000_000)
+    u64::try_from(ms).ok().map(|ms| ms * 1_000_000)
 }
 
 /// A timespec in ns; null is «for ever». `Err`: one that the kernel refuses.

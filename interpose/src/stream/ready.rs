@@ -106,7 +106,7 @@ pub fn unread(s: &Stream) -> usize {
             let me = crate::tls::tid();
             s.slot.rx.lock.acquire(me);
             let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.receiver.consumed);
-            let n = c.look_ahead(usize::MAX, |_, _, _| {});
+            let n = c.look_ahead(usize::MAX, |_, _, _, _| {});
             s.slot.rx.lock.release(me);
             n
         }

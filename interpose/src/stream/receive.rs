@@ -250,19 +250,17 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
     let c = Consumer::new(&ring, &rx.consumer, &d.receiver.consumed);
     let want = iov.left();
     if fl & MSG_PEEK != 0 && want > 0 {
-        let mut at = 0;
-        let mut fault = 0;
-        c.look_ahead(want, |mem, off, n| {
-            match iov.copy_out(mem, off, n, at) {
-                Ok(n) => at += n as usize,
-                Err(f) => fault = f.0,
-            };
+        let mut fault = None;
+        let seen = c.look_ahead(want, |mem, off, n, at| {
+            if let Err(f) = iov.copy_out(mem, off, n, at) {
+                fault = Some(f.0);
+            }
         });
-        if fault != 0 {
-            return Once::Failed(fault);
+        if let Some(e) = fault {
+            return Once::Failed(e);
         }
-        if at > 0 {
-            return Once::Got(at);
+        if seen > 0 {
+            return Once::Got(seen);
         }
     }
     let discard = fl & MSG_TRUNC != 0;
@@ -311,7 +309,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
 /// After bytes were taken: does the sender wait for that room?
 fn room_bell(s: &Stream, segment: Segment) -> bool {
     let d = segment.direction(s.into());
-    rdma_engine::sync::fence(Ordering::SeqCst);
+    // The position was published by a SeqCst read-modify-write.
     if d.sender.room_armed.load(Ordering::Relaxed) == 0 {
         return false;
     }

@@ -83,7 +83,12 @@ impl Outcome {
         let mut text = String::new();
         for ended in &self.roles {
             text += &format!("  {} ended with {}\n", ended.role.name(), ended.how);
-            for line in ended.stderr.lines().take(20) {
+            for line in ended
+                .stderr
+                .lines()
+                .filter(|line| !line.is_empty())
+                .take(20)
+            {
                 text += &format!("    stderr: {line}\n");
             }
             if let Some(stats) = &ended.stats {
@@ -94,22 +99,23 @@ impl Outcome {
     }
 }
 
-/// Line by line; a missing line on one side moves the others, which is readable enough.
+/// Line by line; a missing line on one side moves the others, so the first few tell most.
 fn lines_that_differ(wanted: &Ended, seen: &Ended) -> String {
+    const SHOWN: usize = 6;
     let (wanted, seen): (Vec<_>, Vec<_>) = (
         wanted.stdout.lines().collect(),
         seen.stdout.lines().collect(),
     );
-    let mut text = String::new();
-    for index in 0..wanted.len().max(seen.len()) {
-        let (expected, found) = (wanted.get(index), seen.get(index));
-        if expected != found {
-            text += &format!(
-                "    - {}\n    + {}\n",
-                expected.unwrap_or(&"(nothing)"),
-                found.unwrap_or(&"(nothing)")
-            );
-        }
+    let differing: Vec<String> = (0..wanted.len().max(seen.len()))
+        .filter(|&index| wanted.get(index) != seen.get(index))
+        .map(|index| {
+            let line = |of: &[&str]| of.get(index).copied().unwrap_or("(nothing)").to_owned();
+            format!("    - {}\n    + {}", line(&wanted), line(&seen))
+        })
+        .collect();
+    let mut text = differing[..differing.len().min(SHOWN)].join("\n");
+    if differing.len() > SHOWN {
+        text += &format!("\n    and {} lines more", differing.len() - SHOWN);
     }
     text
 }

@@ -6,6 +6,7 @@
 //! and everything that protects us live here. `sidewire ps` and `--stats` map
 //! it read-only through /proc/PID/fd.
 
+use super::log;
 use crate::lock::Lock;
 use crate::ring::{ConsumerState, ProducerState};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -18,8 +19,10 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"swarena1");
 pub const SLOTS: u32 = 32768;
 /// Offset of the first slot.
 pub const SLOTS_AT: usize = 4096;
+/// Offset of the log's ring, behind the last slot.
+pub const LOG_AT: usize = SLOTS_AT + SLOTS as usize * core::mem::size_of::<Slot>();
 /// Size of the arena in bytes (virtual; it is sparse).
-pub const SIZE: usize = SLOTS_AT + SLOTS as usize * core::mem::size_of::<Slot>();
+pub const SIZE: usize = LOG_AT + log::RECORDS * core::mem::size_of::<log::Record>();
 /// Processes that may share one end.
 pub const HOLDERS: usize = 8;
 /// Reasons are counted by code; codes from here on share the last counter.
@@ -50,6 +53,10 @@ pub struct Header {
     pub wire_out: AtomicU64,
     /// Ended streams that never were Fast, by reason.
     pub reasons: [AtomicU32; REASONS],
+    /// Records of a higher [`log::Level`] are not written; 0 is no log at all.
+    pub log_level: AtomicU32,
+    /// Tickets drawn so far: the number of the next log record.
+    pub log_next: AtomicU64,
 }
 
 /// An IP address and port, written before the slot is published.
@@ -251,6 +258,7 @@ impl Slot {
 
 const _: () = {
     assert!(core::mem::size_of::<Header>() <= SLOTS_AT);
+    assert!(LOG_AT % core::mem::align_of::<log::Record>() == 0);
     assert!(core::mem::size_of::<Slot>() % 64 == 0);
     assert!(core::mem::size_of::<Slot>() <= 2048);
 };

@@ -6,10 +6,13 @@
 //! * [`message`] – the side channel.
 //! * [`arena`] – the memory that all processes of one program family share:
 //!   the end's own state, and what `sidewire ps` shows.
+//! * [`log`] – what happened, in fixed-size records behind the arena's slots.
 //! * [`reason`] – the closed list of reasons why a stream is not Fast.
 
 #[cfg(not(loom))]
 pub mod arena;
+#[cfg(not(loom))]
+pub mod log;
 #[cfg(not(loom))]
 pub mod message;
 pub mod reason;

@@ -24,8 +24,8 @@ pub const CHUNKS: u32 = 128;
 pub const CHUNKS: u32 = 2;
 /// A ring's size in bytes. Virtual: only what is used costs memory.
 pub const RING: usize = (CHUNK as usize) * (CHUNKS as usize);
-/// Bytes at a chunk's end that no data record may use: a signal handler's SKIP
-/// record may need one header more, and the last header is the GOTO's.
+/// Bytes at a chunk's end that no data record may use, so that a cut-back record
+/// has a place in any chunk: its header, and the last header, which is the GOTO's.
 pub const TAIL: u32 = 16;
 /// The largest payload of one record, in bytes.
 pub const MAX_PAYLOAD: u32 = CHUNK - HEADER - TAIL;

@@ -54,6 +54,8 @@ pub struct SenderWords {
     pub room_armed: AtomicU32,
     /// The processor that the sender ran on last, plus 1.
     pub cpu: AtomicU32,
+    /// With `room_armed`: ring when this stream position has been taken.
+    pub room_at: AtomicU64,
 }
 
 /// A cache line that only the receiver writes.

@@ -1,8 +1,14 @@
 //! The reading side of a ring.
+//!
+//! Bytes are copied out first and taken then, by one compare-and-swap of the
+//! position: of two frames that copied the same bytes (one was interrupted by a
+//! signal handler, or outlived by a thief of the lock), one takes them and the
+//! other starts again. What was read is believed only if the position has not
+//! moved meanwhile; else the producer may have used the place again.
 
 use super::{Fault, Memory, WINDOW_CHUNKS};
 use crate::abi::record::{count_add, count_sub, Pos, Record, HEADER, RING};
-use crate::sync::{local_cas, AtomicU64, Ordering};
+use crate::sync::{cas, relax, AtomicU64, Ordering};
 
 /// What the reading side knows, in memory that the peer cannot map. All zero is
 /// the state of an empty ring.
@@ -11,6 +17,9 @@ pub struct ConsumerState {
     /// [`Pos`]: offset of the record that holds the next byte, and the position
     /// of that byte.
     pos: AtomicU64,
+    /// The thread that is giving a chunk back, or 0. Until it has done, no
+    /// position is published by which the producer could take that chunk.
+    giving: AtomicU64,
 }
 
 #[allow(clippy::new_without_default)]
@@ -19,11 +28,13 @@ impl ConsumerState {
     pub fn new() -> ConsumerState {
         ConsumerState {
             pos: AtomicU64::new(0),
+            giving: AtomicU64::new(0),
         }
     }
 
     /// Sets the state for a ring that nobody has used yet.
     pub fn begin(&self) {
+        self.giving.store(0, Ordering::Relaxed);
         self.pos.store(0, Ordering::Release);
     }
 
@@ -74,9 +85,7 @@ pub enum Pull {
 /// producer never reaches, so that a hostile one cannot keep us walking.
 const EMPTY_RECORDS: u32 = 512;
 
-/// The reading side, for as long as its lock is held. Nothing has to be mended
-/// after a theft of that lock: all steps are one word, moved by
-/// [`local_cas`].
+/// The reading side, for as long as its lock is held (and, harmlessly, longer).
 pub struct Consumer<'a, M> {
     mem: &'a M,
     st: &'a ConsumerState,
@@ -112,37 +121,78 @@ impl<'a, M: Memory> Consumer<'a, M> {
 
     /// Moves over records without data; returns the head and what stands there
     /// (never a SKIP or a GOTO).
+    #[inline]
     fn settle(&self) -> (Pos, Result<Option<Record>, ()>) {
-        for _ in 0..EMPTY_RECORDS {
+        let mut empty = 0;
+        loop {
             let pos = self.pos();
-            match self.record(pos) {
+            let head = self.record(pos);
+            if self.pos() != pos {
+                continue;
+            }
+            match head {
+                Ok(Some(Record::Skip { .. } | Record::Goto { .. })) if empty == EMPTY_RECORDS => {
+                    return (pos, Err(()));
+                }
                 Ok(Some(Record::Skip { len, .. })) => {
-                    local_cas(&self.st.pos, pos.0, pos.after_skip(len).0);
+                    cas(&self.st.pos, pos.0, pos.after_skip(len).0);
                 }
                 Ok(Some(Record::Goto { chunk, .. })) => self.leave_chunk(pos, chunk),
+                Ok(None) => {
+                    // A frame may have ended between taking and publishing.
+                    self.publish();
+                    return (pos, head);
+                }
                 head => return (pos, head),
             }
+            empty += 1;
         }
-        (self.pos(), Err(()))
     }
 
     /// Follows a GOTO. A chunk beyond the window was part of a burst: its
     /// memory goes back to the system before the producer may use it again,
-    /// which is when we have taken a byte of the next chunk. Signals are
-    /// blocked, so that no handler takes that byte between our two steps.
+    /// which is when we have published that a byte of the next chunk is taken.
+    #[cold]
     fn leave_chunk(&self, pos: Pos, next: u32) {
         let to = pos.in_chunk(next).0;
         if pos.chunk() < WINDOW_CHUNKS {
-            local_cas(&self.st.pos, pos.0, to);
+            cas(&self.st.pos, pos.0, to);
             return;
         }
-        crate::sys::with_signals_blocked(|| {
-            if local_cas(&self.st.pos, pos.0, to) {
-                self.mem.give_back(pos.chunk());
+        // No handler may wait for us above our own frame.
+        let free = crate::sys::with_signals_blocked(|| {
+            let free = cas(&self.st.giving, 0, u64::from(crate::sys::gettid()));
+            if free {
+                if cas(&self.st.pos, pos.0, to) {
+                    self.mem.give_back(pos.chunk(), pos.off());
+                }
+                self.st.giving.store(0, Ordering::Release);
             }
+            free
         });
+        if !free {
+            self.wait_for_giver();
+        }
     }
 
+    /// Waits while another thread is giving a chunk back, unless it is dead.
+    #[cold]
+    fn wait_for_giver(&self) {
+        let mut round = 0u32;
+        loop {
+            let giver = self.st.giving.load(Ordering::Acquire);
+            if giver == 0 {
+                return;
+            }
+            round = round.wrapping_add(1);
+            if round % 256 == 64 && !crate::sys::alive(giver as u32) {
+                cas(&self.st.giving, giver, 0);
+            }
+            relax(round);
+        }
+    }
+
+    #[inline]
     fn pos(&self) -> Pos {
         Pos(self.st.pos.load(Ordering::Acquire))
     }
@@ -158,7 +208,8 @@ impl<'a, M: Memory> Consumer<'a, M> {
     }
 
     /// Takes up to `max` bytes of one record; `take` copies them from the given
-    /// offset and says how many it took.
+    /// offset and says how many it took. It is called *again* if a signal
+    /// handler has taken bytes meanwhile.
     pub fn pull<F>(&self, max: usize, mut take: F) -> Pull
     where
         F: FnMut(&M, u32, u32) -> Result<u32, Fault>,
@@ -182,8 +233,7 @@ impl<'a, M: Memory> Consumer<'a, M> {
             } else {
                 Pos::new(pos.off(), count_add(pos.count(), u64::from(n)))
             };
-            // Lost to a signal handler that took the same bytes: start again.
-            if local_cas(&self.st.pos, pos.0, next.0) {
+            if cas(&self.st.pos, pos.0, next.0) {
                 self.publish();
                 return Pull::Data(n as usize);
             }
@@ -191,50 +241,72 @@ impl<'a, M: Memory> Consumer<'a, M> {
     }
 
     /// Looks at up to `max` bytes from the head without taking them; `look`
-    /// copies each piece. Returns the number of bytes.
+    /// copies each piece: from an offset, a length, and the bytes before it. It
+    /// starts again from the first piece if a signal handler has taken bytes
+    /// meanwhile. Returns the number of bytes.
     pub fn look_ahead<F>(&self, max: usize, mut look: F) -> usize
     where
-        F: FnMut(&M, u32, u32),
+        F: FnMut(&M, u32, u32, usize),
     {
-        let mut pos = self.settle().0;
-        let mut total = 0;
-        for _ in 0..RING / 8 {
-            match self.record(pos) {
-                Ok(Some(Record::Data { len, count })) if total < max => {
-                    let done = count_sub(pos.count(), count) as u32;
-                    let n = ((len - done) as usize).min(max - total) as u32;
-                    look(self.mem, pos.off() + HEADER + done, n);
-                    total += n as usize;
-                    pos = Pos::new(pos.off(), count).after_data(len);
+        loop {
+            let (head, _) = self.settle();
+            let mut total = 0;
+            self.walk(head, |off, n| {
+                let n = (n as usize).min(max - total);
+                if n > 0 {
+                    look(self.mem, off, n as u32, total);
                 }
-                Ok(Some(Record::Skip { len, .. })) => pos = pos.after_skip(len),
-                Ok(Some(Record::Goto { chunk, .. })) => pos = pos.in_chunk(chunk),
-                _ => break,
+                total += n;
+                total < max
+            });
+            if self.pos() == head {
+                return total;
             }
         }
-        total
     }
 
-    /// Where the ring ends now, walking on from `from`, an earlier end (or the
-    /// head, if the head has passed it). Two equal answers mean that nothing
-    /// has arrived between them: the "grew" of edge-triggered waits.
+    /// Where the ring ends now, walking on from `from`, an earlier end (or from
+    /// the head, if that is no place ahead of it). Two equal answers mean that
+    /// nothing has arrived between them: the "grew" of edge-triggered waits.
     pub fn tail(&self, from: Pos) -> Pos {
-        let (head, _) = self.settle();
-        let behind = count_sub(head.count(), from.count());
-        let mut pos = if behind > 0 && behind < 1 << 39 {
-            head
-        } else {
-            from
-        };
+        loop {
+            let (head, _) = self.settle();
+            let ahead = count_sub(from.count(), head.count());
+            let start = if ahead > 0 && ahead <= RING as u64 {
+                from
+            } else {
+                head
+            };
+            let end = self.walk(start, |_, _| true);
+            if self.pos() == head {
+                return end;
+            }
+        }
+    }
+
+    /// Walks over records from `pos` on, to the end, to a cut-back record, or
+    /// until `data` says so (of the bytes that each record holds from `pos` on).
+    fn walk(&self, mut pos: Pos, mut data: impl FnMut(u32, u32) -> bool) -> Pos {
+        let mut empty = 0;
+        // A hostile producer must not lead us in circles.
         for _ in 0..RING / 8 {
+            empty += 1;
             pos = match self.record(pos) {
                 Ok(Some(Record::Data { len, count })) => {
+                    let done = count_sub(pos.count(), count) as u32;
+                    if !data(pos.off() + HEADER + done, len - done) {
+                        return pos;
+                    }
+                    empty = 0;
                     Pos::new(pos.off(), count).after_data(len)
                 }
                 Ok(Some(Record::Skip { len, .. })) => pos.after_skip(len),
                 Ok(Some(Record::Goto { chunk, .. })) => pos.in_chunk(chunk),
-                _ => break,
+                _ => return pos,
             };
+            if empty > EMPTY_RECORDS {
+                return pos;
+            }
         }
         pos
     }
@@ -243,19 +315,29 @@ impl<'a, M: Memory> Consumer<'a, M> {
     pub fn pass_cut_back(&self) -> bool {
         let (pos, head) = self.settle();
         matches!(head, Ok(Some(Record::CutBack { .. })))
-            && local_cas(&self.st.pos, pos.0, pos.after_skip(0).0)
+            && cas(&self.st.pos, pos.0, pos.after_skip(0).0)
     }
 
-    /// Publishes our position. Exact at each receive: when we die, the peer
-    /// tells from it whether we had read everything.
+    /// Publishes our position, if no other frame has published a later one.
+    /// Exact at each receive: when we die, the peer tells from it whether we had
+    /// read everything. A sequentially consistent read-modify-write, so that
+    /// [`crate::doorbell::must_ring`] may follow.
     #[inline]
     fn publish(&self) {
-        loop {
+        // Who fails is behind another frame; only a hostile peer writes here too.
+        for _ in 0..64 {
             let count = self.pos().count();
+            let old = self.consumed.load(Ordering::Relaxed);
+            let ahead = count_sub(count, old);
+            if ahead == 0 || ahead > RING as u64 {
+                return;
+            }
+            if self.st.giving.load(Ordering::Acquire) != 0 {
+                self.wait_for_giver();
+            }
             // Partner: the producer's acquire load in `in_flight`.
-            self.consumed.store(count, Ordering::Release);
-            // A signal handler may have moved on, and stored, in between.
-            if self.pos().count() == count {
+            let (ok, fail) = (Ordering::SeqCst, Ordering::Relaxed);
+            if self.consumed.compare_exchange(old, count, ok, fail).is_ok() {
                 return;
             }
         }

@@ -12,8 +12,10 @@ pub struct Fault(pub i32);
 pub trait Memory {
     /// The header word at `off` (a multiple of 8).
     fn header(&self, off: u32) -> &AtomicU64;
-    /// Gives a chunk's memory back to the system. Its content is lost.
-    fn give_back(&self, chunk: u32);
+    /// Gives a chunk's memory back to the system. Its content is lost, but for
+    /// the header at `keep`: a producer that comes late must still find there
+    /// that the chunk was left.
+    fn give_back(&self, chunk: u32, keep: u32);
 }
 
 /// A ring in mapped memory.
@@ -51,10 +53,18 @@ impl Memory for RawMemory {
         unsafe { &*self.base.add(off as usize).cast::<AtomicU64>() }
     }
 
-    fn give_back(&self, chunk: u32) {
-        let p = self.bytes(chunk << CHUNK_SHIFT, CHUNK);
-        // SAFETY: the range lies in our shared mapping; its content is dead. A
-        // refusal (madvise(2)) only means that the memory stays.
-        unsafe { crate::syscall!(libc::SYS_madvise, p, CHUNK, libc::MADV_REMOVE) };
+    fn give_back(&self, chunk: u32, keep: u32) {
+        const PAGE: u32 = 4096;
+        let start = chunk << CHUNK_SHIFT;
+        let page = keep & !(PAGE - 1);
+        for (from, to) in [(start, page), (page + PAGE, start + CHUNK)] {
+            if from < to {
+                let (p, len) = (self.bytes(from, to - from), to - from);
+                // SAFETY: the range lies in our shared mapping; its content is
+                // dead. A refusal (madvise(2), larger pages) only means that
+                // the memory stays.
+                unsafe { crate::syscall!(libc::SYS_madvise, p, len, libc::MADV_REMOVE) };
+            }
+        }
     }
 }

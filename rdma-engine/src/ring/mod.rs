@@ -8,9 +8,12 @@
 //!
 //! Each side's own state lives in memory that the peer cannot map, and is
 //! guarded by a [`crate::lock::Lock`] which can be *stolen*: from a holder that
-//! died, or from the frame that a signal handler interrupted. All steps are
-//! therefore idempotent, and those that publish are compare-and-swap.
+//! died, or from the frame that a signal handler interrupted. A frame that was
+//! robbed may go on at any time, without knowing, beside whoever has the lock
+//! then. So no step relies on the lock: whatever decides something is one
+//! compare-and-swap, of a word whose old value cannot come back.
 
+mod chunks;
 mod consumer;
 mod memory;
 mod producer;

@@ -1,0 +1,155 @@
+//! The launcher with the real library: two small processes talk, and everything
+//! that shows streams shows theirs.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use support::{command, real_library, stderr, stdout, wait_for, Scratch};
+
+const LAUNCHER: &str = env!("CARGO_BIN_EXE_sidewire");
+
+fn sidewire(args: &[&str]) -> Command {
+    let mut c = command(LAUNCHER, &real_library());
+    c.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c
+}
+
+/// An echo server under `sidewire run OPTIONS`; returns its address, too.
+fn server(options: &[&str]) -> (Child, String) {
+    let args = [&["run"], options, &[LAUNCHER, "pair"]].concat();
+    let mut child = sidewire(&args).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut address = String::new();
+    out.read_line(&mut address).unwrap();
+    assert!(!address.is_empty(), "the server did not start");
+    (child, address.trim().to_owned())
+}
+
+/// A client of the server at `address`, which sends some thousand messages.
+fn client(options: &[&str], address: &str) -> Output {
+    let args = [&["run"], options, &[LAUNCHER, "pair", address]].concat();
+    sidewire(&args).output().unwrap()
+}
+
+#[test]
+fn both_ends() {
+    let scratch = Scratch::new();
+    let file = scratch.path("stats.json");
+    let (server, address) = server(&["--stats"]);
+    let out = client(
+        &["--require", "--stats-file", file.to_str().unwrap()],
+        &address,
+    );
+    assert_eq!((out.status.code(), stderr(&out)), (Some(0), String::new()));
+    let stats: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(
+        (&stats["streams"], &stats["fast"]),
+        (&1.into(), &1.into()),
+        "{stats}"
+    );
+    // 5000 messages of 64 bytes each way, most of them by shared memory.
+    for way in ["in", "out"] {
+        let bytes = |wire: &str| stats[format!("{wire}_{way}")].as_u64().unwrap();
+        assert_eq!(bytes("shm") + bytes("tcp"), 5000 * 64, "{stats}");
+        assert!(bytes("shm") > 4000 * 64, "{stats}");
+    }
+    let out = server.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(0));
+    let text = stderr(&out);
+    assert!(
+        text.starts_with("sidewire: 1 TCP stream, 1 fast\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn one_end_alone() {
+    let mut plain = Command::new(LAUNCHER);
+    plain.arg("pair").stdout(Stdio::piped());
+    let mut plain = plain.spawn().unwrap();
+    let mut address = String::new();
+    let mut out = BufReader::new(plain.stdout.take().unwrap());
+    out.read_line(&mut address).unwrap();
+    let out = client(&["--require"], address.trim());
+    assert_eq!(out.status.code(), Some(125));
+    let text = stderr(&out);
+    assert!(
+        text.contains("not fast: 1 x peer does not run Sidewire"),
+        "{text}"
+    );
+    plain.wait().unwrap();
+}
+
+#[test]
+fn options_and_rules_keep_streams_on_tcp() {
+    let scratch = Scratch::new();
+    let rules = "[[rule]]\nremote = \"127.0.0.0/8\"\nprogram = \"sidewire\"\nverdict = \"tcp\"\n";
+    let file = scratch.file("policy.toml", rules, 0o644);
+    for options in [["--transport", "tcp"], ["--policy", file.to_str().unwrap()]] {
+        let (server, address) = server(&[]);
+        let out = client(&[&options[..], &["--require"]].concat(), &address);
+        let text = stderr(&out);
+        assert_eq!(out.status.code(), Some(125), "{options:?}: {text}");
+        assert!(text.contains("policy: tcp"), "{options:?}: {text}");
+        server.wait_with_output().unwrap();
+    }
+}
+
+#[test]
+fn the_doctor_finds_this_machine_well() {
+    let out = sidewire(&["doctor"]).output().unwrap();
+    let text = stdout(&out);
+    assert!(text.contains("test connection: Fast ("), "{text}");
+    assert_eq!(out.status.code(), Some(0), "{text}");
+}
+
+/// What a program's streams look like while it runs.
+#[test]
+fn live_streams_are_listed() {
+    let script = "import socket, sys
+s = socket.create_server(('127.0.0.1', 0))
+c = socket.create_connection(s.getsockname())
+a, _ = s.accept()
+for i in range(200):
+    c.sendall(b'x' * 10); a.recv(10); a.sendall(b'y' * 20); c.recv(20)
+print('ready', flush=True)
+sys.stdin.read()";
+    let mut run = sidewire(&["run", "python3", "-c", script]);
+    let mut child = match run.stdin(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(why) => panic!("{why}"),
+    };
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    if line.is_empty() && child.wait().unwrap().code() == Some(127) {
+        println!("skipped: there is no python3");
+        return;
+    }
+    let ours = || -> Vec<Value> {
+        let out = sidewire(&["ps", "--json"]).output().unwrap();
+        let all: Vec<Value> = serde_json::from_slice(&out.stdout).unwrap();
+        // Python may be started by a script of that name.
+        let python = |v: &Value| v["program"].as_str().unwrap().starts_with("python");
+        all.into_iter().filter(python).collect()
+    };
+    let rows = wait_for("two ends", || Some(ours()).filter(|r| r.len() == 2));
+    assert_eq!(rows[0]["local"], rows[1]["remote"]);
+    let bytes = |row: &Value, way: &str| {
+        let n = |wire: &str| row[way][wire].as_u64().unwrap();
+        n("shm_bytes") + n("tcp_bytes")
+    };
+    let mut sent = [bytes(&rows[0], "out"), bytes(&rows[1], "out")];
+    sent.sort_unstable();
+    assert_eq!(sent, [2000, 4000], "{rows:?}");
+    assert!(rows
+        .iter()
+        .all(|r| r["reason"].is_null()
+            == (r["in"]["state"] == "Fast" && r["out"]["state"] == "Fast")));
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert_eq!(ours(), [] as [Value; 0]);
+}

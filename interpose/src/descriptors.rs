@@ -16,24 +16,6 @@ const BASE: c_int = 192;
 /// Our descriptors open now.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-fn soft_limit() -> u64 {
-    let mut r = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: prlimit(2) fills the struct.
-    unsafe {
-        syscall!(
-            libc::SYS_prlimit64,
-            0,
-            libc::RLIMIT_NOFILE,
-            0,
-            &mut r as *mut libc::rlimit
-        )
-    };
-    r.rlim_cur
-}
-
 /// Takes a fresh descriptor into our care: moves it up, marks it. Returns the
 /// new number, or -1 if the budget or the limit does not allow it (then `fd` is
 /// closed).
@@ -41,10 +23,10 @@ pub fn adopt(fd: c_int) -> c_int {
     if fd < 0 {
         return -1;
     }
-    let limit = soft_limit();
+    let limit = sys::soft_limit(libc::RLIMIT_NOFILE);
     let used = u64::from(COUNT.load(Ordering::Relaxed));
     let base = (BASE as u64).min(limit / 2) as c_int;
-    let moved = if used >= limit / 3 || limit < 32 {
+    let moved = if used >= limit / 3 || limit < 64 {
         -1
     } else {
         // SAFETY: no memory is passed.

@@ -60,9 +60,14 @@ pub fn chaos() -> u64 {
 }
 
 fn env(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: getenv(3) at start-up, before the program can change the
+    extern "C" {
+        fn secure_getenv(name: *const c_char) -> *mut c_char;
+    }
+    // In a set-uid program (by way of /etc/ld.so.preload) the environment is the
+    // caller's, and counts for nothing.
+    // SAFETY: secure_getenv(3) at start-up, before the program can change the
     // environment; the string lives in it.
-    let p: *const c_char = unsafe { libc::getenv(name.as_ptr()) };
+    let p: *const c_char = unsafe { secure_getenv(name.as_ptr()) };
     // SAFETY: a nul-terminated string.
     (!p.is_null()).then(|| unsafe { CStr::from_ptr(p) })
 }
@@ -101,26 +106,27 @@ extern "C" fn start() {
     if !matches!(transport, Some(b"tcp" | b"rdma")) {
         ENABLED.store(1, Ordering::Relaxed);
     }
-    // SAFETY: glibc's own variable, set before any constructor.
-    let program = unsafe { CStr::from_ptr(libc_program_name()) };
+    let mut program = [0u8; 512];
+    // SAFETY: a constant path and our own buffer.
+    let n = unsafe {
+        rdma_engine::syscall!(
+            libc::SYS_readlinkat,
+            libc::AT_FDCWD,
+            c"/proc/self/exe".as_ptr(),
+            program.as_mut_ptr(),
+            program.len()
+        )
+    };
+    let policy = env(c"SIDEWIRE_POLICY").map(CStr::to_bytes);
     // SAFETY: no arguments.
     let uid = unsafe { rdma_engine::syscall!(libc::SYS_geteuid) } as u32;
     crate::policy::load(
-        env(c"SIDEWIRE_POLICY").map(CStr::to_bytes),
-        program.to_bytes(),
+        policy,
+        &program[..n.max(0) as usize],
         uid,
     );
     crate::stats::start(env(c"SIDEWIRE_STATS_FILE"));
     crate::threads::barrier();
-}
-
-fn libc_program_name() -> *const c_char {
-    extern "C" {
-        static program_invocation_short_name: *const c_char;
-    }
-    // SAFETY: glibc sets it before constructors run (errno(3)'s sibling
-    // program_invocation_name(3)).
-    unsafe { program_invocation_short_name }
 }
 
 extern "C" fn end() {

@@ -38,6 +38,10 @@ unsafe impl Sync for ArenaRef {}
 /// (close-on-exec, 10 or higher). `Err` is an errno of memfd_create(2),
 /// ftruncate(2), fcntl(2) or mmap(2).
 pub fn create() -> Result<c_int, c_int> {
+    if sys::file_size_limit() < SIZE as u64 {
+        // ftruncate(2) beyond RLIMIT_FSIZE ends the process with SIGXFSZ.
+        return Err(libc::EFBIG);
+    }
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: a constant C string and flags.
     let low = check(unsafe { syscall!(libc::SYS_memfd_create, NAME.as_ptr(), flags) })?;

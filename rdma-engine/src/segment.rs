@@ -25,6 +25,10 @@ pub struct Segment {
 /// Makes a new, sealed, empty segment; returns its descriptor (close-on-exec).
 /// `Err` is an errno of memfd_create(2), ftruncate(2) or fcntl(2).
 pub fn create() -> Result<c_int, c_int> {
+    if sys::file_size_limit() < SIZE as u64 {
+        // ftruncate(2) beyond RLIMIT_FSIZE ends the process with SIGXFSZ.
+        return Err(libc::EFBIG);
+    }
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     // SAFETY: a constant C string and flags.
     let fd = unsafe { syscall!(libc::SYS_memfd_create, c"sidewire-segment".as_ptr(), flags) };

@@ -244,3 +244,19 @@ pub fn with_signals_blocked<R>(f: impl FnOnce() -> R) -> R {
     };
     r
 }
+
+/// A soft resource limit of this process (getrlimit(2)).
+pub fn soft_limit(resource: u32) -> u64 {
+    let mut r = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: prlimit(2) fills the struct.
+    unsafe { syscall!(libc::SYS_prlimit64, 0, resource, 0, &mut r as *mut libc::rlimit) };
+    r.rlim_cur
+}
+
+/// The largest file that this process may make, in bytes (RLIMIT_FSIZE).
+pub fn file_size_limit() -> u64 {
+    soft_limit(libc::RLIMIT_FSIZE)
+}

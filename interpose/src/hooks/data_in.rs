@@ -1,6 +1,6 @@
 //! read, recv and their kin.
 
-use crate::real;
+use crate::{faults, real};
 use crate::stream::receive::receive;
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
@@ -21,7 +21,8 @@ fn one(buf: *mut c_void, len: size_t) -> [iovec; 1] {
 /// # Safety
 /// `iov` is null or valid for `n` entries.
 pub unsafe fn parts<'a>(iov: *const iovec, n: usize) -> Option<&'a [iovec]> {
-    if iov.is_null() || n > IOV_MAX || (iov as usize) < 4096 {
+    let size = n.checked_mul(core::mem::size_of::<iovec>())?;
+    if n == 0 || n > IOV_MAX || !faults::ready() || !faults::readable(iov as usize, size) {
         return None;
     }
     // SAFETY: the caller's promise.
@@ -56,8 +57,12 @@ crate::hooks! {
             plain_called.set(true);
             unsafe { real::recvfrom(fd, buf, len, flags, addr, alen) }
         });
-        if n >= 0 && !plain_called.get() && !addr.is_null() && !alen.is_null() {
+        if n >= 0 && !plain_called.get() && !addr.is_null() {
             // TCP has no source address to tell.
+            if !faults::writable(alen as usize, 4) {
+                crate::errno::set(libc::EFAULT);
+                return -1;
+            }
             unsafe { *alen = 0 };
         }
         n
@@ -68,7 +73,11 @@ crate::hooks! {
     }
 
     fn recvmmsg(fd: c_int, vec: *mut mmsghdr, n: u32, flags: c_int, timeout: *mut timespec) -> c_int {
-        if crate::stream::of(fd).is_none() || vec.is_null() {
+        let size = n.min(IOV_MAX as u32) as usize * core::mem::size_of::<mmsghdr>();
+        if crate::stream::of(fd).is_none()
+            || !faults::writable(vec as usize, size)
+            || (!timeout.is_null() && faults::load(timeout).is_none())
+        {
             return unsafe { real::recvmmsg(fd, vec, n, flags, timeout) };
         }
         let deadline = unsafe { timeout.as_ref() }.map(|t| {
@@ -103,7 +112,8 @@ crate::hooks! {
 unsafe fn receive_message(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the caller's promise, in each of these blocks.
     let plain = || unsafe { real::recvmsg(fd, msg, flags) };
-    if crate::fdtable::is_other(fd) || (msg as usize) < 4096 {
+    let size = core::mem::size_of::<msghdr>();
+    if crate::fdtable::is_other(fd) || !faults::ready() || !faults::writable(msg as usize, size) {
         return plain();
     }
     let Some(p) = (unsafe { parts((*msg).msg_iov, (*msg).msg_iovlen) }) else {

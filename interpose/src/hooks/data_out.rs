@@ -52,7 +52,8 @@ crate::hooks! {
     }
 
     fn sendmmsg(fd: c_int, vec: *mut mmsghdr, n: u32, flags: c_int) -> c_int {
-        if crate::stream::of(fd).is_none() || vec.is_null() {
+        let size = n.min(1024) as usize * core::mem::size_of::<mmsghdr>();
+        if crate::stream::of(fd).is_none() || !crate::faults::writable(vec as usize, size) {
             return unsafe { real::sendmmsg(fd, vec, n, flags) };
         }
         for i in 0..n.min(1024) {
@@ -70,7 +71,7 @@ crate::hooks! {
     }
 
     fn sendfile(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
-        let moved = transfer::sendfile(out, from, unsafe { offset.as_mut() }, n);
+        let moved = transfer::sendfile(out, from, (!offset.is_null()).then_some(offset), n);
         moved.unwrap_or_else(|| unsafe { real::sendfile(out, from, offset, n) })
     }
 
@@ -105,10 +106,15 @@ fn fast_open(fd: c_int) {
 unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the caller's promise, in each of these blocks.
     let plain = || unsafe { real::sendmsg(fd, msg, flags) };
-    if (msg as usize) < 4096 {
+    if !crate::faults::ready() {
         return plain();
     }
-    let has_control = unsafe { (*msg).msg_controllen > 0 && !(*msg).msg_control.is_null() };
+    let Some(header) = crate::faults::load(msg) else {
+        return plain();
+    };
+    let has_control = header.msg_controllen > 0
+        && header.msg_controllen < 1 << 20
+        && crate::faults::readable(header.msg_control as usize, header.msg_controllen);
     if has_control {
         unsafe { look_at_control(msg) };
     }
@@ -126,7 +132,7 @@ unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
             return plain();
         }
     }
-    match unsafe { parts((*msg).msg_iov, (*msg).msg_iovlen) } {
+    match unsafe { parts(header.msg_iov, header.msg_iovlen) } {
         Some(p) => put(fd, p, flags, plain),
         None => plain(),
     }

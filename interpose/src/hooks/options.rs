@@ -66,8 +66,14 @@ fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c
 crate::hooks! {
     fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int {
         let stream = crate::stream::of(fd);
-        if let (Some(s), Some(reason)) = (stream, pins(level, name)) {
-            crate::stream::send::leave_wire(&s, reason);
+        if let Some(s) = stream {
+            let lowat = level == libc::SOL_SOCKET
+                && name == libc::SO_RCVLOWAT
+                && crate::faults::load(value.cast::<c_int>()).is_some_and(|n| n > 1);
+            let reason = pins(level, name).or(lowat.then_some(Reason::KernelOption));
+            if let Some(reason) = reason {
+                crate::stream::send::leave_wire(&s, reason);
+            }
         }
         let r = unsafe { real::setsockopt(fd, level, name, value, len) };
         if let (0, Some(s)) = (r, stream) {
@@ -77,7 +83,15 @@ crate::hooks! {
     }
 
     fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut socklen_t) -> c_int {
-        unsafe { real::getsockopt(fd, level, name, value, len) }
+        let r = unsafe { real::getsockopt(fd, level, name, value, len) };
+        if r == 0 && level == libc::SOL_SOCKET && name == libc::SO_ERROR {
+            let told = crate::stream::of(fd).is_some_and(|s| ready::tell_reset(&s));
+            if told && unsafe { *len } >= 4 && unsafe { *value.cast::<c_int>() } == 0 {
+                // The reset that we emulate is an error like any other.
+                unsafe { *value.cast::<c_int>() = libc::ECONNRESET };
+            }
+        }
+        r
     }
 
     fn getsockname(fd: c_int, addr: *mut sockaddr, len: *mut socklen_t) -> c_int {

@@ -4,7 +4,7 @@ use crate::fdtable::{self, Entry};
 use crate::readiness::epoll::{self, Sleep};
 use crate::readiness::poll as merged;
 use crate::readiness::select::{self as by_select, Sets};
-use crate::{errno, real};
+use crate::{errno, faults, real};
 use core::ffi::c_int;
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
@@ -17,9 +17,11 @@ fn from_ms(ms: c_int) -> Option<u64> {
 
 /// A timespec in ns; null is «for ever». `Err`: one that the kernel refuses.
 fn from_timespec(t: *const timespec) -> Result<Option<u64>, ()> {
-    // SAFETY: null or valid, as the man pages have it.
-    match unsafe { t.as_ref() } {
-        None => Ok(None),
+    if t.is_null() {
+        return Ok(None);
+    }
+    match faults::ready().then(|| faults::load(t)).flatten() {
+        None => Err(()),
         Some(t) if t.tv_sec < 0 || !(0..NS as i64).contains(&t.tv_nsec) => Err(()),
         Some(t) => Ok(Some(
             (t.tv_sec as u64)
@@ -31,7 +33,11 @@ fn from_timespec(t: *const timespec) -> Result<Option<u64>, ()> {
 
 /// The descriptors of a poll; `None` for what the kernel refuses.
 fn slice<'a>(fds: *mut pollfd, n: nfds_t) -> Option<&'a mut [pollfd]> {
-    if n == 0 || (fds as usize) < 4096 || n > fdtable::LIMIT as u64 {
+    let size = (n as usize).checked_mul(core::mem::size_of::<pollfd>())?;
+    if n == 0 || n > fdtable::LIMIT as u64 || !faults::ready() {
+        return None;
+    }
+    if !faults::writable(fds as usize, size) {
         return None;
     }
     // SAFETY: the program passed `n` entries.
@@ -85,7 +91,11 @@ fn wait(
     mask: *const sigset_t,
     plain: impl FnOnce() -> c_int,
 ) -> c_int {
-    if !matches!(fdtable::get(ep), Entry::Epoll { .. }) || max <= 0 || (events as usize) < 4096 {
+    if !matches!(fdtable::get(ep), Entry::Epoll { .. }) || max <= 0 || !faults::ready() {
+        return plain();
+    }
+    let size = (max as usize).saturating_mul(core::mem::size_of::<epoll_event>());
+    if size > 1 << 30 || !faults::writable(events as usize, size) {
         return plain();
     }
     // SAFETY: the program passed room for `max` events.
@@ -122,10 +132,15 @@ crate::hooks! {
 
     fn select(n: c_int, r: *mut fd_set, w: *mut fd_set, e: *mut fd_set, timeout: *mut timeval) -> c_int {
         let plain = || unsafe { real::select(n, r, w, e, timeout) };
-        let ns = match unsafe { timeout.as_ref() } {
+        if !faults::ready() {
+            return plain();
+        }
+        let given = if timeout.is_null() { None } else { Some(faults::load(timeout)) };
+        let ns = match given {
             None => None,
-            Some(t) if t.tv_sec < 0 || t.tv_usec < 0 => return plain(),
-            Some(t) => Some(
+            Some(None) => return plain(),
+            Some(Some(t)) if t.tv_sec < 0 || t.tv_usec < 0 => return plain(),
+            Some(Some(t)) => Some(
                 (t.tv_sec as u64)
                     .saturating_mul(NS)
                     .saturating_add((t.tv_usec as u64).saturating_mul(1000)),
@@ -170,7 +185,7 @@ crate::hooks! {
     }
 
     fn epoll_ctl(ep: c_int, op: c_int, fd: c_int, event: *mut epoll_event) -> c_int {
-        if !event.is_null() && (event as usize) < 4096 {
+        if !event.is_null() && faults::ready() && faults::load(event).is_none() {
             return unsafe { real::epoll_ctl(ep, op, fd, event) };
         }
         unsafe { epoll::control(ep, op, fd, event) }

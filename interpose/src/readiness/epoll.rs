@@ -104,6 +104,7 @@ fn set_of(ep: i32) -> Option<&'static Set> {
 
 /// A new epoll set `fd`.
 pub fn created(fd: i32) {
+    crate::faults::start();
     for (i, set) in TABLE.iter().enumerate() {
         if set
             .users
@@ -361,14 +362,14 @@ impl Set {
             wait::answer_side(&s, events as i16);
         } else {
             ready::note_tcp(&s, events as i16);
-            if !ready::rx_is_on_ring(&s) || !ready::tx_is_fast(&s) {
-                // An edge of TCP's own.
-                r.set(super::register::EDGE);
-            }
+            // An edge of TCP's own.
+            r.set(super::register::EDGE);
         }
         let me = tls::tid();
         self.lock.acquire(me);
-        for d in s.descriptors() {
+        // The number may be closed already, while a duplicate keeps the kernel's
+        // registration alive.
+        for d in s.descriptors().chain([fd]) {
             if let Some(r) = self.registration(d).filter(|r| r.is(TAKEN)) {
                 self.heat(d, r);
             }
@@ -659,7 +660,9 @@ fn merged(
 ) -> i32 {
     loop {
         let unasked = set.unasked.fetch_add(1, Ordering::Relaxed);
-        let ask = unasked % ASK_EVERY == ASK_EVERY - 1;
+        // With room for few events, one busy stream would starve the rest.
+        let every = ASK_EVERY.min(events.len() as u32 + 1);
+        let ask = unasked % every == every - 1;
         let mut n = 0;
         if ask {
             n = now(set, events, sleeper);

@@ -36,6 +36,14 @@ fn put(set: *mut fd_set, fd: i32, on: bool) {
 }
 
 impl Sets {
+    /// Are all sets absent, or writable as far as `nfds` goes?
+    fn are_sound(&self, nfds: i32) -> bool {
+        let size = (nfds as usize).div_ceil(64) * 8;
+        [self.read, self.write, self.except]
+            .iter()
+            .all(|s| s.is_null() || crate::faults::writable(*s as usize, size))
+    }
+
     /// poll(2) bits that `fd` is watched for.
     fn events(&self, fd: i32) -> i16 {
         let mut e = 0;
@@ -77,7 +85,7 @@ pub fn select(
     mask: Mask,
     plain: impl FnOnce() -> i32,
 ) -> i32 {
-    if nfds <= 0 || nfds as usize > MOST {
+    if nfds <= 0 || nfds as usize > MOST || !sets.are_sound(nfds) {
         return plain();
     }
     let watched = || (0..nfds).filter(|&fd| sets.events(fd) != 0);

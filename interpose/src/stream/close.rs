@@ -57,13 +57,19 @@ fn wake_peer(s: &Stream) {
 
 /// A descriptor that is about to be closed, and what has to follow.
 pub struct Closing {
+    /// The stream, and whether its last holder has gone.
     stream: Option<(Stream, bool)>,
+    /// Other threads are inside calls on it.
+    busy: bool,
 }
 
 /// Before the kernel closes `fd` (close, dup2 onto it, fclose ...).
 pub fn before(fd: i32) -> Closing {
     let entry = fdtable::get(fd);
-    let none = Closing { stream: None };
+    let none = Closing {
+        stream: None,
+        busy: false,
+    };
     match entry {
         Entry::Unknown | Entry::Internal => return none,
         Entry::Other => {
@@ -91,16 +97,21 @@ pub fn before(fd: i32) -> Closing {
     if !fdtable::replace(fd, entry, Entry::Unknown) {
         return none;
     }
-    crate::readiness::epoll::forget_fd(fd);
     if !s.remove_fd(fd) {
+        // The kernel keeps a registration as long as any duplicate is open.
         return none;
     }
+    crate::readiness::epoll::forget_fd(fd);
     let last = s.is_sole();
-    if last {
+    // A call that is blocked in another thread keeps the socket open
+    // (close(2)): what the peer is told has to wait for it.
+    let busy = s.phase() == Phase::Attached && threads::barrier() && threads::others_in_use(s.index);
+    if last && !busy {
         part(&s, fd);
     }
     Closing {
         stream: Some((s, last)),
+        busy,
     }
 }
 
@@ -138,14 +149,15 @@ fn reset_on_close(fd: i32) {
 /// After the kernel has closed the descriptor.
 pub fn after(c: Closing) {
     let Some((s, last)) = c.stream else { return };
-    if s.phase() != Phase::Plain {
+    if s.phase() != Phase::Plain && !c.busy {
         wake_peer(&s);
-        threads::wake_sleepers(s.index);
     }
     s.remove_holder(process::pid());
     crate::stats::count(s);
     bury(s, last);
-    dig();
+    if any_grave() {
+        dig();
+    }
 }
 
 /// Frees what the stream has in this process, now or when no thread uses it any
@@ -160,6 +172,7 @@ fn bury(s: Stream, last: bool) {
             .compare_exchange(0, word, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
         {
+            BURIED.fetch_add(1, Ordering::AcqRel);
             return;
         }
     }
@@ -169,8 +182,17 @@ fn bury(s: Stream, last: bool) {
 /// Streams that wait to be freed: generation, a set bit, index, last.
 static GRAVES: [AtomicU64; 32] = [const { AtomicU64::new(0) }; 32];
 
+/// Is any stream waiting to be freed?
+#[inline]
+pub fn any_grave() -> bool {
+    BURIED.load(Ordering::Relaxed) != 0
+}
+
+static BURIED: AtomicU64 = AtomicU64::new(0);
+
 /// Frees the streams whose last users have left meanwhile.
-fn dig() {
+#[cold]
+pub fn dig() {
     for grave in &GRAVES {
         let word = grave.load(Ordering::Acquire);
         if word == 0 {
@@ -181,13 +203,21 @@ fn dig() {
             continue;
         }
         let taken = grave.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Acquire);
-        if let (Ok(_), Some(s)) = (taken, streams::get(index, (word >> 32) as u32)) {
+        if taken.is_err() {
+            continue;
+        }
+        BURIED.fetch_sub(1, Ordering::AcqRel);
+        if let Some(s) = streams::get(index, (word >> 32) as u32) {
             free(s, word & 1 == 1);
         }
     }
 }
 
 fn free(s: Stream, last: bool) {
+    if last {
+        // Said already, unless a blocked call kept the socket open.
+        tell(&s, sender_flags::SHUT | sender_flags::CLOSED);
+    }
     let side = s.local.side.swap(0, Ordering::AcqRel) - 1;
     descriptors::close(side);
     let listener = s.local.listener.swap(0, Ordering::AcqRel) - 1;

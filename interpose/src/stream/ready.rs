@@ -61,23 +61,29 @@ pub fn now(s: &Stream, want: Want) -> bool {
                 return false;
             }
             s.slot.rx.consumer.anything(&segment.ring(s.into()))
-                || f & (flags::RESET | flags::SHUT_RD | flags::TCP_END) != 0
+                || f & ENDED != 0
         }
         Want::Out => {
             let f = s.slot.flags.load(Ordering::Relaxed);
-            f & (flags::RESET | flags::SHUT_WR | flags::PEER_GONE) != 0
+            f & (flags::RESET | flags::SHUT_WR | flags::PEER_GONE | flags::TCP_DEAD) != 0
+                || peer_has_closed(s, segment)
                 || !tx_is_fast(s)
                 || writable(s, segment)
         }
     }
 }
 
+/// Has the peer closed in good order?
+#[inline]
+pub fn peer_has_closed(s: &Stream, segment: Segment) -> bool {
+    let words = &segment.direction(s.into()).sender.flags;
+    words.load(Ordering::Acquire) & sender_flags::CLOSED != 0
+}
+
 fn in_flight(s: &Stream, segment: Segment) -> u64 {
     let d = segment.direction(s.out());
-    count_sub(
-        s.slot.tx.producer.count(),
-        d.receiver.consumed.load(Ordering::Acquire),
-    )
+    let ring = segment.ring(s.out());
+    s.slot.tx.producer.in_flight(&ring, &d.receiver.consumed)
 }
 
 /// As the kernel has it for a TCP socket: a third of the buffer is free.
@@ -156,10 +162,14 @@ pub fn tcp_is_mute(s: &Stream) -> bool {
 
 /// Takes note of what poll says of the TCP descriptor. True if it is news.
 pub fn note_tcp(s: &Stream, revents: i16) -> bool {
-    if revents & (POLLRDHUP | POLLHUP | POLLERR) == 0 || !rx_is_on_ring(s) {
-        return false;
+    let mut bits = 0;
+    if revents & (POLLRDHUP | POLLHUP | POLLERR) != 0 && rx_is_on_ring(s) {
+        bits |= flags::TCP_END;
     }
-    s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel) & flags::TCP_END == 0
+    if revents & (POLLHUP | POLLERR) != 0 {
+        bits |= flags::TCP_DEAD;
+    }
+    bits != 0 && s.slot.flags.fetch_or(bits, Ordering::AcqRel) & bits != bits
 }
 
 /// Asks the kernel whether TCP has ended. True if the caller should look again.
@@ -178,60 +188,80 @@ pub fn poll_end(s: &Stream, fd: i32) -> bool {
 
 /// The ring is empty, and all of TCP before it was read: is this the end?
 pub fn at_end(s: &Stream, fd: i32, segment: Segment) -> Once {
-    if s.slot.has(flags::RESET) {
+    if !s.slot.has(ENDED) {
+        return Once::Empty;
+    }
+    if s.slot.has(flags::PEER_GONE) && !s.slot.has(flags::TCP_END) {
+        poll_end(s, fd);
+    }
+    // What was put into the ring came before the FIN, or before the side channel
+    // ended.
+    if s.slot.rx.consumer.anything(&segment.ring(s.into())) {
+        return Once::Again;
+    }
+    if s.slot.has(flags::RESET) || has_died(s, segment) {
         return reset(s);
+    }
+    if s.slot.has(flags::TCP_END) {
+        return final_word(s, fd);
     }
     if s.slot.has(flags::SHUT_RD) {
         return Once::Got(0);
     }
-    if s.slot.has(flags::PEER_GONE) && !s.slot.has(flags::TCP_END) {
-        poll_end(s, fd);
-        if !s.slot.has(flags::TCP_END) {
-            return detach(s);
-        }
+    if s.slot.has(flags::PEER_GONE) {
+        return detach(s, segment);
     }
-    if !s.slot.has(flags::TCP_END) {
-        return Once::Empty;
-    }
-    // What was put into the ring came before the FIN.
-    if s.slot.rx.consumer.anything(&segment.ring(s.into())) {
-        return Once::Again;
-    }
-    let words = segment.direction(s.into()).sender.flags.load(Ordering::Acquire);
-    if words & (sender_flags::SHUT | sender_flags::CLOSED) == 0 && unread_by_peer(s) > 0 {
-        // It died with bytes of ours unread: plain TCP would have reset.
-        s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
-        return reset(s);
-    }
-    final_word(s, fd)
+    Once::Empty
 }
 
-/// For a sender: has the peer gone, in no good order, with bytes of ours unread?
-/// Then plain TCP would have reset. True once, for the ECONNRESET; from then on
-/// the kernel, told to shut down, gives EPIPE.
-pub fn lost(s: &Stream, segment: Segment) -> bool {
-    let words = segment.direction(s.into()).sender.flags.load(Ordering::Acquire);
-    if !s.slot.has(flags::PEER_GONE)
-        || s.slot.has(flags::SHUT_WR | flags::RESET)
-        || words & sender_flags::CLOSED != 0
+/// A process that ends closes all its descriptors at once; on a busy machine the
+/// last may come so much later than the first.
+const FIN_MAY_TAKE_NS: u64 = 20_000_000;
+
+/// Flags that make an empty ring worth a closer look.
+const ENDED: u32 = flags::RESET | flags::SHUT_RD | flags::PEER_GONE | flags::TCP_END;
+
+/// Has the peer's process died with bytes of ours unread? Then plain TCP would
+/// have reset the connection: so do we, once and for all.
+fn has_died(s: &Stream, segment: Segment) -> bool {
+    let words = segment
+        .direction(s.into())
+        .sender
+        .flags
+        .load(Ordering::Acquire);
+    let ended = s.slot.has(flags::TCP_END) && s.slot.has(flags::PEER_GONE);
+    if !ended
+        || words & (sender_flags::SHUT | sender_flags::CLOSED) != 0
+        || s.slot.has(flags::SHUT_WR)
         || in_flight(s, segment) == 0
     {
         return false;
     }
     s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
     if let Some(fd) = s.any_fd() {
+        // From here on the kernel gives EPIPE, and HUP to poll.
         // SAFETY: no memory is passed.
         unsafe { syscall!(libc::SYS_shutdown, fd, libc::SHUT_RDWR) };
     }
     true
 }
 
+/// For a sender: does this send meet the reset? True once.
+pub fn meets_reset(s: &Stream, segment: Segment) -> bool {
+    (s.slot.has(flags::RESET) || has_died(s, segment)) && tell_reset(s)
+}
+
+/// The pending error of an emulated reset, for SO_ERROR; true once.
+pub fn tell_reset(s: &Stream) -> bool {
+    s.slot.has(flags::RESET)
+        && s.slot.flags.fetch_or(flags::RESET_TOLD, Ordering::AcqRel) & flags::RESET_TOLD == 0
+}
+
 fn reset(s: &Stream) -> Once {
-    let before = s.slot.flags.fetch_or(flags::RESET_TOLD, Ordering::AcqRel);
-    if before & flags::RESET_TOLD != 0 {
-        Once::Got(0)
-    } else {
+    if tell_reset(s) {
         Once::Failed(libc::ECONNRESET)
+    } else {
+        Once::Got(0)
     }
 }
 
@@ -252,42 +282,53 @@ fn final_word(s: &Stream, fd: i32) -> Once {
     }
 }
 
-/// The peer's library has left, but its TCP socket lives (it has become a
-/// program without the library): TCP carries on, unless bytes are lost.
-fn detach(s: &Stream) -> Once {
-    if unread_by_peer(s) > 0 {
+/// The peer's side channel has ended, but its TCP socket lives: it has become a
+/// program without the library, or another process holds the socket. TCP carries
+/// on, unless bytes of ours are lost: then nothing may follow them.
+fn detach(s: &Stream, segment: Segment) -> Once {
+    if in_flight(s, segment) > 0 {
         // Its process is ending and the FIN is under way, or bytes of ours are
-        // gone for good; which, the next look will tell.
-        return Once::Empty;
+        // gone for good.
+        let mut p = [libc::pollfd {
+            fd: s.any_fd().unwrap_or(-1),
+            events: POLLRDHUP,
+            revents: 0,
+        }];
+        sys::ppoll(&mut p, Some(FIN_MAY_TAKE_NS));
+        if !note_tcp(s, p[0].revents) {
+            s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
+        }
+        return Once::Again;
     }
-    s.slot
-        .rx
-        .mode
-        .store(RxMode::Plain as u32, Ordering::SeqCst);
+    s.slot.rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
     s.slot.tx.fast.store(tx::PLAIN, Ordering::SeqCst);
     crate::stream::open::pin(s, rdma_engine::abi::reason::Reason::Ended);
     Once::Again
 }
 
-/// poll(2) bits of a stream whose receiving direction is on the ring:
-/// POLLIN, POLLRDHUP, and the kernel's HUP and ERR when it is their turn.
+/// poll(2) bits of a stream whose receiving direction is on the ring. HUP, ERR
+/// and RDHUP are the kernel's; what came before them is in the ring already.
 pub fn input_bits(s: &Stream, fd: i32) -> i16 {
     let Some(segment) = s.segment() else { return 0 };
     let ring = segment.ring(s.into());
+    let mut bits = 0;
     if s.slot.rx.consumer.anything(&ring) && !is_cut_back(s, segment) {
-        let end = s.slot.has(flags::TCP_END);
-        return POLLIN | if end { POLLRDHUP } else { 0 };
+        bits |= POLLIN;
     }
-    if s.slot.has(flags::RESET) {
-        return POLLIN | POLLRDHUP | POLLERR | POLLHUP;
+    if s.slot.has(ENDED | flags::SHUT_WR) {
+        if s.slot.has(flags::PEER_GONE) {
+            poll_end(s, fd);
+        }
+        if s.slot.has(flags::RESET) || has_died(s, segment) {
+            let told = s.slot.has(flags::RESET_TOLD);
+            bits |= POLLHUP | POLLRDHUP | if told { 0 } else { POLLERR };
+        }
+        bits |= kernel_bits(fd);
+        if bits & (POLLRDHUP | POLLHUP | POLLERR) != 0 {
+            bits |= POLLIN;
+        }
     }
-    if s.slot.has(flags::TCP_END) {
-        return kernel_bits(fd) | POLLIN | POLLRDHUP;
-    }
-    if s.slot.has(flags::SHUT_RD) {
-        return POLLIN | POLLRDHUP;
-    }
-    0
+    bits
 }
 
 /// What poll(2) reports of a stream, of the `wanted` bits and those that are
@@ -316,13 +357,8 @@ pub fn bits(s: &Stream, fd: i32, wanted: i16) -> i16 {
             revents: 0,
         }];
         sys::ppoll(&mut p, Some(0));
-        let mut from_tcp = p[0].revents;
-        if rx_is_on_ring(s) && !s.slot.has(flags::TCP_END) {
-            // Not due before the ring is empty.
-            note_tcp(s, from_tcp);
-            from_tcp &= !(POLLHUP | POLLERR);
-        }
-        bits |= from_tcp;
+        note_tcp(s, p[0].revents);
+        bits |= p[0].revents;
     }
     if bits & POLLIN != 0 {
         bits |= libc::POLLRDNORM;
@@ -366,15 +402,23 @@ fn kernel_bits(fd: i32) -> i16 {
     p[0].revents & (POLLHUP | POLLERR | POLLRDHUP)
 }
 
-/// Looks at the side channel for the peer's death, now and then, on behalf of a
-/// sender that never waits.
-pub fn check_peer(s: &Stream) {
-    let mut p = [libc::pollfd {
-        fd: s.side(),
-        events: 0,
+/// Can nothing more come?
+pub fn has_ended(s: &Stream, fd: i32) -> bool {
+    s.slot.has(ENDED) || kernel_bits(fd) != 0
+}
+
+/// Looks for the peer's death, now and then, on behalf of a sender that never
+/// waits.
+pub fn check_peer(s: &Stream, fd: i32) {
+    let entry = |fd, events| libc::pollfd {
+        fd,
+        events,
         revents: 0,
-    }];
-    if sys::ppoll(&mut p, Some(0)) > 0 && p[0].revents & (POLLHUP | POLLERR) != 0 {
+    };
+    let mut p = [entry(s.side(), 0), entry(fd, POLLRDHUP)];
+    sys::ppoll(&mut p, Some(0));
+    if p[0].revents & (POLLHUP | POLLERR) != 0 {
         wait::peer_gone(s);
     }
+    note_tcp(s, p[1].revents);
 }

@@ -3,7 +3,7 @@
 use super::iov::Iov;
 use super::ready;
 use super::wait::{self, Waiter, Want};
-use super::{cutover, enter, heat};
+use super::{close, cutover, enter, heat};
 use crate::errno;
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
@@ -50,7 +50,12 @@ pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize)
     if let Some(d) = &doing {
         d.now(Kind::Use, s.index);
     }
-    errno::result(merged(&s, fd, &mut iov, fl, doing.as_ref()))
+    let n = merged(&s, fd, &mut iov, fl, doing.as_ref());
+    drop(doing);
+    if close::any_grave() {
+        close::dig();
+    }
+    errno::result(n)
 }
 
 /// Counts bytes that came by TCP.
@@ -85,10 +90,18 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
     let mut total = 0usize;
     let mut waiter = Waiter::new(fd, Want::In);
     let whole = fl & MSG_WAITALL != 0 && fl & MSG_PEEK == 0;
+    let peeks_for_all = fl & MSG_WAITALL != 0 && fl & MSG_PEEK != 0;
     loop {
         match once(s, fd, iov, fl, doing) {
             Once::Again => {}
             Once::Got(0) => return total as isize,
+            Once::Got(n) if peeks_for_all && n < iov.left() => {
+                // What is there stays there, and more is wanted.
+                if let Err(e) = waiter.wait_for_more(s, fl & MSG_DONTWAIT != 0) {
+                    let nothing = n == 0;
+                    return if nothing { -(e as isize) } else { n as isize };
+                }
+            }
             Once::Got(n) => {
                 total += n;
                 iov.advance(n);

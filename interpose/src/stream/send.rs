@@ -205,7 +205,8 @@ fn rest_by_tcp(fd: i32, iov: &Iov, fl: i32) -> isize {
 #[inline]
 fn gone(s: &Stream) -> bool {
     s.slot
-        .has(flags::PEER_GONE | flags::SHUT_WR | flags::RESET)
+        .has(flags::PEER_GONE | flags::SHUT_WR | flags::RESET | flags::TCP_DEAD)
+        || s.segment().is_some_and(|g| ready::peer_has_closed(s, g))
 }
 
 /// One attempt to put up to `want` bytes on the wire, which never blocks.
@@ -225,7 +226,7 @@ where
         return Once::OnTcp;
     };
     if gone(s) {
-        return if ready::lost(s, segment) {
+        return if ready::meets_reset(s, segment) {
             Once::Failed(libc::ECONNRESET)
         } else {
             Once::OnTcp
@@ -243,7 +244,7 @@ where
     s.local.unchecked.store(unchecked, Ordering::Relaxed);
     if unchecked >= UNCHECKED {
         s.local.unchecked.store(0, Ordering::Relaxed);
-        ready::check_peer(s);
+        ready::check_peer(s, fd);
         cutover::update_limit(s, fd);
     }
     let me = tls::tid();

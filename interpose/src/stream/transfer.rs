@@ -3,7 +3,7 @@
 use super::send::{self, Once, Room};
 use super::wait::{Waiter, Want};
 use super::{enter, receive, ready};
-use crate::errno;
+use crate::{errno, faults};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use rdma_engine::abi::arena::{Phase, RxMode};
@@ -12,16 +12,27 @@ use rdma_engine::{sys, syscall};
 
 /// sendfile(2) to a stream on the wire: the file is read straight into the ring.
 /// `None`: not a stream on the wire; the kernel's own call serves.
-pub fn sendfile(out: i32, from: i32, offset: Option<&mut i64>, want: usize) -> Option<isize> {
+pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> Option<isize> {
     let (s, doing) = enter(out, Kind::Use)?;
     if s.phase() == Phase::Plain || !on_wire(&s, out) {
         return None;
     }
     // A pipe or a socket as the source is the kernel's business (EINVAL).
-    if offset.is_none() && !has_position(from) {
+    if !has_position(from) {
         return None;
     }
-    let at = offset.as_ref().map(|o| **o);
+    let at = match offset {
+        None => None,
+        Some(o) if faults::writable(o as usize, 8) => faults::load(o),
+        Some(_) => {
+            errno::set(libc::EFAULT);
+            return Some(-1);
+        }
+    };
+    if at.is_some_and(|at| at < 0) {
+        errno::set(libc::EINVAL);
+        return Some(-1);
+    }
     let moved = feed(&s, out, want, false, doing.as_ref(), |mem, off, n, done| {
         let to = mem.bytes(off, n);
         // SAFETY: `to` is valid for `n` bytes of the ring.
@@ -33,8 +44,9 @@ pub fn sendfile(out: i32, from: i32, offset: Option<&mut i64>, want: usize) -> O
         };
         filled(r)
     });
-    if let (Some(o), Ok(n)) = (offset, moved) {
-        *o += n as i64;
+    if let (Some(o), Some(at), Ok(n)) = (offset, at, moved) {
+        // SAFETY: writable a moment ago, and the program's own.
+        unsafe { *o = at + n as i64 };
     }
     Some(finish(moved))
 }
@@ -48,6 +60,11 @@ fn on_wire(s: &Stream, fd: i32) -> bool {
 fn has_position(fd: i32) -> bool {
     // SAFETY: no memory is passed.
     unsafe { syscall!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) >= 0 }
+}
+
+fn is_pipe(fd: i32) -> bool {
+    // SAFETY: F_GETPIPE_SZ passes no memory, and only a pipe has a size.
+    unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_GETPIPE_SZ) > 0 }
 }
 
 fn filled(r: isize) -> Result<u32, Fault> {
@@ -113,6 +130,9 @@ where
 
 /// splice(2) from a pipe to a stream on the wire.
 pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> {
+    if !is_pipe(from) {
+        return None;
+    }
     let (s, doing) = enter(out, Kind::Use)?;
     if s.phase() == Phase::Plain || !on_wire(&s, out) {
         return None;
@@ -144,6 +164,9 @@ pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> 
 
 /// splice(2) from a stream whose input is on the ring to a pipe.
 pub fn splice_out(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> {
+    if !is_pipe(out) {
+        return None;
+    }
     let (s, doing) = enter(from, Kind::Use)?;
     if s.phase() == Phase::Plain || s.slot.rx_mode() == RxMode::Plain {
         return None;

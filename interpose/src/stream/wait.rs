@@ -107,6 +107,26 @@ impl Waiter {
         false
     }
 
+    /// A MSG_PEEK with MSG_WAITALL has seen some, and wants more. Rare, and no
+    /// kernel wait tells of growth: looks again every millisecond. `Err` when
+    /// there is nothing to wait for.
+    pub fn wait_for_more(&mut self, s: &Stream, dontwait: bool) -> Result<(), i32> {
+        if dontwait || is_nonblocking(self.fd) || ready::has_ended(s, self.fd) {
+            return Err(libc::EAGAIN);
+        }
+        let Some(timeout) = self.timeout() else {
+            return Err(libc::EAGAIN);
+        };
+        let before = signals::seen();
+        let nap = timeout.unwrap_or(u64::MAX).min(1_000_000);
+        if call_ppoll(&mut [entry(-1, 0)], Some(nap)) < 0
+            && (timeout.is_some() || signals::interrupted(before))
+        {
+            return Err(libc::EINTR);
+        }
+        Ok(())
+    }
+
     /// A non-blocking call found nothing. The kernel's word is taken on whether
     /// TCP has ended, or has bytes that belong to the next epoch.
     fn look_once(&self, s: &Stream) -> Result<(), i32> {
@@ -205,7 +225,14 @@ impl Waiter {
         let wake = doing.map_or(-1, Doing::wake_fd);
         let mut p = [
             entry(if ready::tcp_is_mute(s) { -1 } else { self.fd }, self.events(s)),
-            entry(s.side(), libc::POLLIN),
+            entry(
+                if s.slot.has(flags::PEER_GONE) {
+                    -1
+                } else {
+                    s.side()
+                },
+                libc::POLLIN,
+            ),
             entry(s.local.listener.load(Ordering::Acquire) - 1, libc::POLLIN),
             entry(wake, libc::POLLIN),
         ];
@@ -218,9 +245,11 @@ impl Waiter {
         if n < 0 {
             // The bell may have been rung for somebody else as well.
             threads::wake_sleepers(s.index);
-            return match signals::interrupted(before) {
-                true => Err(libc::EINTR),
-                false => Ok(()),
+            // With SO_RCVTIMEO or SO_SNDTIMEO there is no restart (signal(7)).
+            return if timeout.is_some() || signals::interrupted(before) {
+                Err(libc::EINTR)
+            } else {
+                Ok(())
             };
         }
         if p[1].revents != 0 {
@@ -303,10 +332,8 @@ pub fn arm(s: &Stream, want: Want) {
             let t = &s.slot.tx;
             // Ring when a third is free: streaming must not wake per message.
             let limit = t.limit.load(Ordering::Relaxed);
-            let flight = count_sub(
-                t.producer.count(),
-                d.receiver.consumed.load(Ordering::Relaxed),
-            );
+            let ring = segment.ring(s.out());
+            let flight = t.producer.in_flight(&ring, &d.receiver.consumed);
             let goal = flight.saturating_sub(limit * 2 / 3).max(1);
             let at = count_add(d.receiver.consumed.load(Ordering::Relaxed), goal);
             d.sender.room_at.store(at, Ordering::Relaxed);

@@ -170,6 +170,10 @@ pub mod flags {
     pub const RESET_TOLD: u32 = 64;
     /// More processes hold the end than there is room to name.
     pub const CROWD: u32 = 128;
+    /// TCP is dead: reset, or shut in both directions.
+    pub const TCP_DEAD: u32 = 256;
+    /// This end has connected (else it was accepted).
+    pub const OUTGOING: u32 = 512;
 }
 
 /// How far the two ends have found each other.

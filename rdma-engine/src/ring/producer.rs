@@ -31,9 +31,6 @@ pub struct ProducerState {
     /// which nobody has claimed yet. Once left, a place never comes back (within
     /// 2^40 bytes).
     pos: AtomicU64,
-    /// Stream position behind the last record published; late by a record if a
-    /// frame that was robbed stored it.
-    end: AtomicU64,
     /// A position that the consumer has reached, checked.
     seen: AtomicU64,
     chunks: Chunks,
@@ -69,7 +66,6 @@ impl ProducerState {
     pub fn new() -> ProducerState {
         ProducerState {
             pos: AtomicU64::new(0),
-            end: AtomicU64::new(0),
             seen: AtomicU64::new(0),
             chunks: Chunks::new(),
         }
@@ -78,22 +74,36 @@ impl ProducerState {
     /// Sets the state for a ring that nobody has used yet.
     pub fn begin(&self) {
         self.chunks.begin();
-        self.end.store(0, Ordering::Relaxed);
         self.seen.store(0, Ordering::Relaxed);
         self.pos.store(0, Ordering::Release);
     }
 
-    /// Stream position of the next byte, modulo 2^40. Needs no lock: it is the
-    /// value of a moment.
-    pub fn count(&self) -> u64 {
-        let word = self.pos.load(Ordering::Acquire);
-        let claimed = place(word).count();
-        let end = self.end.load(Ordering::Acquire);
-        if word & CLAIMED != 0 && count_sub(end, claimed) <= u64::from(CHUNK) {
-            end
-        } else {
-            claimed
+    /// Stream position of the next byte, modulo 2^40.
+    fn count<M: Memory>(&self, mem: &M) -> u64 {
+        loop {
+            let word = self.pos.load(Ordering::Acquire);
+            let at = place(word);
+            let mut count = at.count();
+            if word & CLAIMED != 0 {
+                let header = mem.header(at.off()).load(Ordering::Acquire);
+                if let Some(Record::Data { len, .. }) = Record::decode(header, at.at()) {
+                    count = at.after_data(len).count();
+                }
+            }
+            // Else what we saw may be the bytes of another use of the chunk.
+            if self.pos.load(Ordering::Acquire) == word {
+                return count;
+            }
         }
+    }
+
+    /// Bytes that the consumer, whose position is `consumed`, has not taken yet.
+    /// Needs no lock: it is the value of a moment. More than [`RING`] if the
+    /// consumer claims what cannot be.
+    pub fn in_flight<M: Memory>(&self, mem: &M, consumed: &AtomicU64) -> u64 {
+        // First the consumer's position, then our own, which is never behind it.
+        let taken = consumed.load(Ordering::Acquire);
+        count_sub(self.count(mem), taken)
     }
 
     #[cfg(test)]
@@ -181,15 +191,9 @@ impl<'a, M: Memory> Producer<'a, M> {
     /// Bytes that the consumer has not taken yet; `None` if it claims what
     /// cannot be.
     pub fn in_flight(&self) -> Option<usize> {
-        // First the consumer's position, then our own, which is never behind it.
+        // As in [`ProducerState::in_flight`].
         let seen = self.consumed.load(Ordering::Acquire);
-        let count = match self.look() {
-            Look::Free(Place { at, .. }) | Look::Pending(Place { at, .. }) | Look::Ended(at) => {
-                at.count()
-            }
-            Look::Broken => return None,
-        };
-        let n = count_sub(count, seen) as usize;
+        let n = count_sub(self.st.count(self.mem), seen) as usize;
         if n > RING {
             return None;
         }
@@ -363,9 +367,7 @@ impl<'a, M: Memory> Producer<'a, M> {
     fn publish(&self, at: Pos, next: Pos, record: Record) -> bool {
         self.mem.header(next.off()).store(0, Ordering::Relaxed);
         let published = self.publish_header(at, record);
-        if published {
-            self.st.end.store(next.count(), Ordering::Release);
-        } else {
+        if !published {
             // The thief held the chunk for us.
             self.st.chunks.let_go(at);
         }

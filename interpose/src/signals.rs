@@ -100,7 +100,7 @@ fn default(sig: c_int, info: *mut siginfo_t) {
 static GUARDED: AtomicU64 = AtomicU64::new(0);
 
 fn guarded(sig: c_int) -> bool {
-    GUARDED.load(Ordering::Acquire) >> sig & 1 == 1
+    (1..64).contains(&sig) && GUARDED.load(Ordering::Acquire) >> sig & 1 == 1
 }
 
 /// Puts our handler in front of whatever the program has, or will have, for

@@ -4,6 +4,7 @@ use super::data_in::parts;
 use crate::real;
 use crate::stream::send::send as put;
 use crate::stream::{open, transfer};
+use crate::threads::Kind;
 use core::ffi::{c_int, c_void};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
 use rdma_engine::abi::reason::Reason;
@@ -72,7 +73,11 @@ crate::hooks! {
 
     fn sendfile(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
         let moved = transfer::sendfile(out, from, (!offset.is_null()).then_some(offset), n);
-        moved.unwrap_or_else(|| unsafe { real::sendfile(out, from, offset, n) })
+        moved.unwrap_or_else(|| {
+            transfer::by_kernel(out, Kind::PlainSend, || unsafe {
+                real::sendfile(out, from, offset, n)
+            })
+        })
     }
 
     fn sendfile64(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
@@ -86,13 +91,20 @@ crate::hooks! {
         } else {
             None
         };
-        served.unwrap_or_else(|| unsafe { real::splice(from, off_in, to, off_out, n, flags) })
+        let call = || unsafe { real::splice(from, off_in, to, off_out, n, flags) };
+        match served {
+            Some(n) => n,
+            None if crate::stream::of(to).is_some() => {
+                transfer::by_kernel(to, Kind::PlainSend, call)
+            }
+            None => transfer::by_kernel(from, Kind::PlainRecv, call),
+        }
     }
 }
 
 fn fast_open(fd: c_int) {
     if crate::stream::of(fd).is_none() {
-        open::connected(fd);
+        open::connected(fd, true);
     }
     if let Some(s) = crate::stream::of(fd) {
         open::pin(&s, Reason::KernelOption);

@@ -31,7 +31,7 @@ fn known(fd: c_int) -> Entry {
 
 fn accepted(listener: c_int, fd: c_int) {
     if known(listener) == Entry::Socket {
-        open::connected(fd);
+        open::connected(fd, false);
     } else {
         fdtable::opened(fd, Entry::Other);
     }
@@ -116,16 +116,15 @@ crate::hooks! {
             return unsafe { real::connect(fd, addr, len) };
         }
         let unspec = len as usize >= 2
-            && addr as usize >= 4096
-            && c_int::from(unsafe { (*addr).sa_family }) == libc::AF_UNSPEC;
+            && crate::faults::ready()
+            && crate::faults::load(addr.cast::<u16>()) == Some(libc::AF_UNSPEC as u16);
         if let (true, Some(s)) = (unspec, crate::stream::of(fd)) {
-            // The connection is dissolved; another may follow on this socket.
-            crate::stream::send::leave_wire(&s, Reason::KernelOption);
+            return dissolve(&s, fd, || unsafe { real::connect(fd, addr, len) });
         }
         let r = unsafe { real::connect(fd, addr, len) };
         let begun = r == 0 || matches!(errno::get(), libc::EINPROGRESS | libc::EINTR);
         if begun && !unspec && known_socket(fd) {
-            open::connected(fd);
+            open::connected(fd, true);
         }
         r
     }
@@ -178,6 +177,20 @@ crate::hooks! {
     fn closefrom(first: c_int) -> () {
         range(first.max(0) as u32, u32::MAX);
     }
+}
+
+/// connect(AF_UNSPEC): the connection is dissolved, and another may follow on the
+/// same socket. To the stream that is a close.
+fn dissolve(s: &crate::streams::Stream, fd: c_int, call: impl FnOnce() -> c_int) -> c_int {
+    if s.descriptors().count() != 1 || !s.all_known() {
+        crate::stream::send::leave_wire(s, Reason::KernelOption);
+        return call();
+    }
+    let closing = end::before(fd);
+    let r = call();
+    end::after(closing);
+    fdtable::set(fd, Entry::Socket);
+    r
 }
 
 fn known_socket(fd: c_int) -> bool {

@@ -272,9 +272,22 @@ impl Set {
     /// Reports of hot streams into `out`; streams with nothing to report leave
     /// the list if `cool`.
     fn collect(&self, out: &mut [epoll_event], cool: bool) -> usize {
+        let (n, left) = self.collect_locked(out, cool);
+        if left {
+            // Others that sleep here can have those.
+            self.wake();
+        }
+        n
+    }
+
+    /// [`Set::collect`]; also says whether some were not looked at for lack of
+    /// room.
+    fn collect_locked(&self, out: &mut [epoll_event], cool: bool) -> (usize, bool) {
         let me = tls::tid();
         self.lock.acquire(me);
         let mut n = 0;
+        let mut reported = [0u32; 16];
+        let mut left = false;
         let mut fd = self.first.swap(0, Ordering::Relaxed);
         self.last.store(0, Ordering::Relaxed);
         // Each is looked at once: those that stay hot go to the end.
@@ -289,6 +302,7 @@ impl Set {
                 continue;
             }
             if n == out.len() {
+                left = true;
                 self.heat(this, r);
                 continue;
             }
@@ -300,12 +314,21 @@ impl Set {
                 };
                 n += 1;
             }
-            if report != 0 || !cool {
+            if report != 0 && n <= reported.len() {
+                // To the end of the list, behind those that had no turn.
+                reported[n - 1] = this as u32 + 1;
+            } else if report != 0 || !cool {
                 self.heat(this, r);
             }
         }
+        for fd in reported.iter().filter(|&&f| f != 0) {
+            let fd = *fd as i32 - 1;
+            if let Some(r) = self.registration(fd) {
+                self.heat(fd, r);
+            }
+        }
         self.lock.release(me);
-        n
+        (n, left)
     }
 
     /// Arms the bells of all hot streams, before a sleep.

@@ -17,8 +17,8 @@ const YIELD_NS: u64 = 20_000;
 const LATENCY_NS: u64 = 200_000;
 const LONG_YIELD_NS: u64 = 300_000;
 
-/// Descriptors that a merged poll can have on the stack; more go by a mapping.
-const ON_STACK: usize = 128;
+/// Entries that a merged poll has on the stack; more go by a mapping.
+const ON_STACK: usize = 257;
 
 /// What a look over the descriptors found.
 #[derive(Default)]
@@ -41,7 +41,7 @@ pub fn census(fds: impl Iterator<Item = i32>) -> Census {
             entry => {
                 if let Some(s) = crate::stream::of_entry(entry) {
                     c.streams |= threads::bit(s.index);
-                    c.merged |= s.phase() != Phase::Plain;
+                    c.merged |= s.phase() == Phase::Attached;
                 }
             }
         }
@@ -84,7 +84,7 @@ pub fn merged_poll(
 ) -> i32 {
     let doing = Doing::begin_many(Kind::SleepMany, streams);
     let wake = doing.as_ref().map_or(-1, Doing::wake_fd);
-    with_scratch(fds.len() * 3 + 1, |scratch| match scratch {
+    with_scratch(fds.len() * 2 + 1, |scratch| match scratch {
         Some(scratch) => Poll {
             fds,
             mask,
@@ -106,8 +106,8 @@ fn with_scratch<R>(n: usize, f: impl FnOnce(Option<&mut [pollfd]>) -> R) -> R {
         events: 0,
         revents: 0,
     };
-    if n <= ON_STACK * 3 {
-        let mut room = [EMPTY; ON_STACK * 3];
+    if n <= ON_STACK {
+        let mut room = [EMPTY; ON_STACK];
         return f(Some(&mut room[..n]));
     }
     let size = n * core::mem::size_of::<pollfd>();
@@ -132,12 +132,12 @@ struct Poll<'a> {
     deadline: Option<u64>,
 }
 
-/// The stream of a descriptor, if it is more than Plain.
+/// The stream of a descriptor, if it is attached.
 fn merged(fd: i32) -> Option<Stream> {
     if fdtable::is_other(fd) {
         return None;
     }
-    crate::stream::of_entry(fdtable::get(fd)).filter(|s| s.phase() != Phase::Plain)
+    crate::stream::of_entry(fdtable::get(fd)).filter(|s| s.phase() == Phase::Attached)
 }
 
 /// Is part of the stream's readiness known to us alone?
@@ -286,13 +286,9 @@ impl Poll<'_> {
             let gone = stream
                 .as_ref()
                 .is_some_and(|s| s.slot.has(rdma_engine::abi::arena::flags::PEER_GONE));
-            scratch[n + 2 * i] = entry(if gone { -1 } else { side }, POLLIN);
-            let listener = stream
-                .as_ref()
-                .map_or(-1, |s| s.local.listener.load(Ordering::Acquire) - 1);
-            scratch[n + 2 * i + 1] = entry(listener, POLLIN);
+            scratch[n + i] = entry(if gone { -1 } else { side }, POLLIN);
         }
-        scratch[3 * n] = entry(self.wake, POLLIN);
+        scratch[2 * n] = entry(self.wake, POLLIN);
         let ts = timeout.map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as i64,
             tv_nsec: (ns % 1_000_000_000) as i64,
@@ -304,7 +300,7 @@ impl Poll<'_> {
         if r < 0 {
             return Err(-1);
         }
-        if scratch[3 * n].revents != 0 {
+        if scratch[2 * n].revents != 0 {
             descriptors::drain_eventfd(self.wake);
         }
         Ok(self.gather(scratch, n))
@@ -317,12 +313,8 @@ impl Poll<'_> {
             p.revents = match merged(p.fd) {
                 None => scratch[i].revents,
                 Some(s) => {
-                    if scratch[n + 2 * i].revents != 0 {
-                        wait::answer_side(&s, scratch[n + 2 * i].revents);
-                    }
-                    if s.phase() == Phase::Offered {
-                        s.local.calls.store(0, Ordering::Relaxed);
-                        cutover::progress(&s, p.fd);
+                    if scratch[n + i].revents != 0 {
+                        wait::answer_side(&s, scratch[n + i].revents);
                     }
                     ready::note_tcp(&s, scratch[i].revents);
                     if ours(&s) {

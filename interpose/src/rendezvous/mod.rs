@@ -22,9 +22,9 @@ use rdma_engine::sys;
 
 /// An offer without an answer is withdrawn after so many steps and so long.
 const PATIENCE_STEPS: u32 = 64;
-const PATIENCE_NS: u64 = 50_000_000;
+const PATIENCE_NS: u64 = 1_000_000_000;
 /// The first pause before another offer; it doubles up to the longest.
-const RETRY_NS: u64 = 200_000_000;
+const RETRY_NS: u64 = 1_000_000_000;
 const RETRY_MOST_NS: u64 = 60_000_000_000;
 
 /// The stream has become worth an offer: makes one, unless something speaks
@@ -68,6 +68,9 @@ fn decline(s: &Stream, reason: Reason) {
         s.slot.pin.store(reason as u32, Ordering::Release);
     }
     s.because(reason);
+    if reason == Reason::Cold {
+        return;
+    }
     let n = s.slot.offers.fetch_add(1, Ordering::Relaxed);
     let pause = (RETRY_NS << n.min(16)).min(RETRY_MOST_NS);
     let pause = if startup::chaos() != 0 { 1_000_000 } else { pause };
@@ -102,9 +105,17 @@ fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
 
 fn check_policy(s: &Stream) -> Result<(), Reason> {
     let (local, remote) = (s.slot.local.get(), s.slot.remote.get());
-    match policy::decide(&local, &remote, true).verdict {
-        Verdict::Auto | Verdict::Shm => Ok(()),
+    let d = policy::decide(&local, &remote, s.slot.has(flags::OUTGOING));
+    match d.verdict {
         Verdict::Tcp | Verdict::Rdma => Err(Reason::Policy),
+        Verdict::Auto | Verdict::Shm => {
+            let so_far = s.slot.tx.messages.load(Ordering::Relaxed)
+                + s.slot.rx.messages.load(Ordering::Relaxed);
+            match d.upgrade_after {
+                Some(n) if so_far < n => Err(Reason::Cold),
+                _ => Ok(()),
+            }
+        }
     }
 }
 
@@ -244,8 +255,7 @@ fn give_up_in_time(s: &Stream) {
     }
 }
 
-/// Back to Plain. No thread sleeps on the descriptors that are closed here for
-/// good: whoever does is woken by TCP as before.
+/// Back to Plain.
 fn withdraw(s: &Stream, reason: Reason) {
     s.slot.phase.store(Phase::Plain as u32, Ordering::SeqCst);
     close_listener(s);

@@ -8,6 +8,7 @@
 use crate::startup;
 use crate::streams::Stream;
 use core::sync::atomic::{AtomicU64, Ordering};
+use rdma_engine::abi::arena::Phase;
 use rdma_engine::sys;
 
 /// Each counted message may take this long, in ns.
@@ -24,16 +25,27 @@ static JUDGED_AT: AtomicU64 = AtomicU64::new(0);
 static JUDGED_TOTAL: AtomicU64 = AtomicU64::new(0);
 static BUSY: AtomicU64 = AtomicU64::new(0);
 
-/// Counts one call that moved `n` bytes over TCP. True when the stream has just
-/// become worth an offer (or a promise).
+/// After a call that moved `n` bytes of a stream that is not attached: counts
+/// it, and makes an offer, or takes the next step of one, when it is time.
 #[inline]
-pub fn count(s: &Stream, n: usize) -> bool {
+pub fn after_plain(s: &Stream, fd: i32, n: usize) {
     let heat = s.slot.heat.load(Ordering::Relaxed) + 1 + (n as u64 >> 12);
     s.slot.heat.store(heat, Ordering::Relaxed);
-    heat >= startup::upgrade_after() && judge(s, heat)
+    if heat >= startup::upgrade_after() || s.phase() == Phase::Offered {
+        hot(s, fd, heat);
+    }
 }
 
 #[cold]
+fn hot(s: &Stream, fd: i32, heat: u64) {
+    if s.phase() == Phase::Offered {
+        super::cutover::progress(s, fd);
+    } else if judge(s, heat) {
+        crate::rendezvous::offer(s, fd);
+    }
+}
+
+/// Is a stream whose count has reached `heat` worth an offer?
 fn judge(s: &Stream, heat: u64) -> bool {
     let threshold = startup::upgrade_after();
     let now = sys::now_ns();

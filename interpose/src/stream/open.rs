@@ -3,13 +3,16 @@
 use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use core::sync::atomic::Ordering;
-use rdma_engine::abi::arena::Address;
+use rdma_engine::abi::arena::{flags, Address};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::{sys, syscall};
 
 /// `fd` is a connected (or connecting) TCP socket from now on.
-pub fn connected(fd: i32) {
+pub fn connected(fd: i32, outgoing: bool) {
     if let Some(s) = streams::open(fd) {
+        if outgoing {
+            s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
+        }
         s.slot.opened.store(sys::now_ns(), Ordering::Relaxed);
         s.slot
             .heat_since
@@ -29,7 +32,7 @@ pub fn adopt(fd: i32) {
     let entry = match protocol(fd) {
         Ok(p) if p == libc::IPPROTO_TCP => {
             if peer(fd).is_some() {
-                connected(fd);
+                connected(fd, false);
                 if let Some(s) = super::of_entry(fdtable::get(fd)) {
                     pin(&s, Reason::Adopted);
                 }

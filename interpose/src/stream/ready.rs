@@ -8,7 +8,7 @@ use crate::streams::Stream;
 use core::sync::atomic::Ordering;
 use libc::{POLLERR, POLLHUP, POLLIN, POLLRDHUP};
 use rdma_engine::abi::arena::{flags, RxMode};
-use rdma_engine::abi::record::{count_sub, CHUNK};
+use rdma_engine::abi::record::CHUNK;
 use rdma_engine::abi::segment::sender_flags;
 use rdma_engine::ring::{Consumer, Peek};
 use rdma_engine::segment::Segment;
@@ -229,20 +229,22 @@ fn has_died(s: &Stream, segment: Segment) -> bool {
         .sender
         .flags
         .load(Ordering::Acquire);
-    let ended = s.slot.has(flags::TCP_END) && s.slot.has(flags::PEER_GONE);
-    if !ended
+    if !s.slot.has(flags::TCP_END)
         || words & (sender_flags::SHUT | sender_flags::CLOSED) != 0
         || s.slot.has(flags::SHUT_WR)
         || in_flight(s, segment) == 0
     {
         return false;
     }
-    s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
-    if let Some(fd) = s.any_fd() {
-        // From here on the kernel gives EPIPE, and HUP to poll.
-        // SAFETY: no memory is passed.
-        unsafe { syscall!(libc::SYS_shutdown, fd, libc::SHUT_RDWR) };
+    let fd = s.any_fd().unwrap_or(-1);
+    check_peer(s, fd);
+    if !s.slot.has(flags::PEER_GONE) {
+        return false;
     }
+    s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
+    // From here on the kernel gives EPIPE, and HUP to poll.
+    // SAFETY: no memory is passed.
+    unsafe { syscall!(libc::SYS_shutdown, fd, libc::SHUT_RDWR) };
     true
 }
 

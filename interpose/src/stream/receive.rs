@@ -29,14 +29,12 @@ pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize)
     let Some((s, doing)) = enter(fd, Kind::PlainRecv) else {
         return plain();
     };
-    if s.phase() == Phase::Plain {
+    if s.phase() != Phase::Attached {
         let n = plain();
         drop(doing);
         if n > 0 {
             count_plain(&s, n as usize);
-            if heat::count(&s, n as usize) {
-                crate::rendezvous::offer(&s, fd);
-            }
+            heat::after_plain(&s, fd, n as usize);
         }
         return n;
     }
@@ -60,7 +58,7 @@ pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize)
 
 /// Counts bytes that came by TCP.
 #[inline]
-fn count_plain(s: &Stream, n: usize) {
+pub fn count_plain(s: &Stream, n: usize) {
     let rx = &s.slot.rx;
     add(&rx.tcp_bytes, n as u64);
     add(&rx.messages, 1);

@@ -30,14 +30,12 @@ pub fn send(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) ->
     let Some((s, doing)) = enter(fd, Kind::PlainSend) else {
         return plain();
     };
-    if s.phase() == Phase::Plain {
+    if s.phase() != Phase::Attached {
         let n = plain();
         drop(doing);
         if n > 0 {
             count_plain(&s, n as usize);
-            if heat::count(&s, n as usize) {
-                crate::rendezvous::offer(&s, fd);
-            }
+            heat::after_plain(&s, fd, n as usize);
         }
         return n;
     }

@@ -14,7 +14,7 @@ use rdma_engine::{sys, syscall};
 /// `None`: not a stream on the wire; the kernel's own call serves.
 pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> Option<isize> {
     let (s, doing) = enter(out, Kind::Use)?;
-    if s.phase() == Phase::Plain || !on_wire(&s, out) {
+    if s.phase() != Phase::Attached || !on_wire(&s, out) {
         return None;
     }
     // A pipe or a socket as the source is the kernel's business (EINVAL).
@@ -128,13 +128,34 @@ where
     Ok(total)
 }
 
+/// The kernel's own sendfile or splice on a stream that is on TCP, with the
+/// thread marked: `kind` says which way the bytes go.
+pub fn by_kernel(fd: i32, kind: Kind, call: impl FnOnce() -> isize) -> isize {
+    let Some((s, doing)) = enter(fd, kind) else {
+        return call();
+    };
+    let n = call();
+    drop(doing);
+    if n > 0 {
+        if kind == Kind::PlainSend {
+            send::count_plain(&s, n as usize);
+        } else {
+            receive::count_plain(&s, n as usize);
+        }
+        if s.phase() != Phase::Attached {
+            super::heat::after_plain(&s, fd, n as usize);
+        }
+    }
+    n
+}
+
 /// splice(2) from a pipe to a stream on the wire.
 pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> {
     if !is_pipe(from) {
         return None;
     }
     let (s, doing) = enter(out, Kind::Use)?;
-    if s.phase() == Phase::Plain || !on_wire(&s, out) {
+    if s.phase() != Phase::Attached || !on_wire(&s, out) {
         return None;
     }
     // The pipe decides whether there is anything to wait for, before the lock.
@@ -168,7 +189,7 @@ pub fn splice_out(from: i32, out: i32, want: usize, flags: u32) -> Option<isize>
         return None;
     }
     let (s, doing) = enter(from, Kind::Use)?;
-    if s.phase() == Phase::Plain || s.slot.rx_mode() == RxMode::Plain {
+    if s.phase() != Phase::Attached || s.slot.rx_mode() == RxMode::Plain {
         return None;
     }
     let nowait = flags & libc::SPLICE_F_NONBLOCK != 0;

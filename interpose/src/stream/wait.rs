@@ -1,16 +1,16 @@
 //! The merged wait of one stream: spin very little, yield for a while, sleep in
 //! the kernel on the TCP descriptor *and* the side channel.
 
-use super::{cutover, ready};
+use super::ready;
 use crate::startup::{self, Profile};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real, signals};
 use core::sync::atomic::Ordering;
 use libc::pollfd;
-use rdma_engine::abi::arena::{flags, Phase};
+use rdma_engine::abi::arena::flags;
 use rdma_engine::abi::message::WAKE;
-use rdma_engine::abi::record::{count_add, count_sub};
+use rdma_engine::abi::record::count_add;
 use rdma_engine::doorbell::Bell;
 use rdma_engine::sync::spin_hint;
 use rdma_engine::sys;
@@ -204,10 +204,6 @@ impl Waiter {
         if let Some(d) = doing {
             d.now(Kind::Use, s.index);
         }
-        if s.phase() == Phase::Offered {
-            s.local.calls.store(0, Ordering::Relaxed);
-            cutover::progress(s, self.fd);
-        }
         r
     }
 
@@ -233,13 +229,12 @@ impl Waiter {
                 },
                 libc::POLLIN,
             ),
-            entry(s.local.listener.load(Ordering::Acquire) - 1, libc::POLLIN),
             entry(wake, libc::POLLIN),
         ];
         let before = signals::seen();
         let n = call_ppoll(&mut p, timeout);
         disarm(s, self.want);
-        if p[3].revents != 0 {
+        if p[2].revents != 0 {
             descriptors::drain_eventfd(wake);
         }
         if n < 0 {
@@ -363,10 +358,6 @@ pub fn disarm(s: &Stream, want: Want) {
 
 /// The side channel has something: doorbells, or its end.
 pub fn answer_side(s: &Stream, revents: i16) {
-    if s.phase() != Phase::Attached {
-        // The answer to our offer; `rendezvous::step` reads it.
-        return;
-    }
     drain(s);
     if revents & (libc::POLLHUP | libc::POLLERR) != 0 {
         peer_gone(s);

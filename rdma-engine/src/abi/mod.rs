@@ -11,6 +11,7 @@
 
 #[cfg(not(loom))]
 pub mod arena;
+pub mod gate;
 #[cfg(not(loom))]
 pub mod log;
 #[cfg(not(loom))]

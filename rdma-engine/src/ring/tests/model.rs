@@ -219,7 +219,7 @@ fn two_consumers_take_each_record_once() {
 /// waits to use it again.
 #[test]
 fn a_chunk_is_given_back_before_it_is_used_again() {
-    check(3, || {
+    check(2, || {
         let ring = Ring::new();
         assert_eq!(ring.push(1, 5, false), ring.pull());
         // Into chunk 1, which is beyond the window.

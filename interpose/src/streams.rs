@@ -2,7 +2,7 @@
 //! is this process's own ([`Local`]).
 
 use crate::process;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use rdma_engine::abi::arena::{flags, Header, Phase, RxMode, Slot, HOLDERS, REASONS, SLOTS};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena::{self, ArenaRef};
@@ -30,8 +30,11 @@ pub struct Local {
     pub calls: AtomicU32,
     /// Sends since the peer was last looked for.
     pub unchecked: AtomicU32,
-    /// When the last wait on this stream ended, monotonic ns.
-    pub waited: AtomicU64,
+    /// Not 0: we have sent since we received last. Who answers what he gets waits
+    /// for the next message; who only receives waits for many.
+    pub answered: AtomicU32,
+    /// Turns of the spinning stage that have paid lately.
+    pub spins: AtomicU32,
     /// Epoll sets that hold the stream and were taken over.
     pub epolls: AtomicU32,
 }
@@ -200,6 +203,8 @@ pub fn open(fd: i32) -> Option<Stream> {
     l.fd_count.store(1, Ordering::Relaxed);
     l.calls.store(0, Ordering::Relaxed);
     l.unchecked.store(0, Ordering::Relaxed);
+    l.answered.store(0, Ordering::Relaxed);
+    l.spins.store(0, Ordering::Relaxed);
     l.epolls.store(0, Ordering::Relaxed);
     let generation = s.generation.wrapping_add(1) | 1;
     slot.generation.store(generation, Ordering::Release);
@@ -405,6 +410,7 @@ impl Stream {
 
     /// Names a child that is about to be born; nothing dead is looked for.
     pub fn add_unborn(&self, unborn: u32) {
+        self.slot.flags.fetch_or(flags::SHARED, Ordering::AcqRel);
         for h in &self.slot.holders {
             if h.compare_exchange(0, unborn, Ordering::AcqRel, Ordering::Acquire)
                 .is_ok()

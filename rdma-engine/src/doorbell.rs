@@ -119,4 +119,18 @@ mod model {
             assert!(seen || rang);
         });
     }
+
+    /// Two sleepers of one end: a ring for one is none for the other.
+    #[test]
+    fn no_two_armings_share_a_number() {
+        loom::model(|| {
+            let armed = Arc::new(AtomicU32::new(0));
+            let number = Arc::new(AtomicU32::new(0));
+            let (a, n) = (armed.clone(), number.clone());
+            let other = thread::spawn(move || Bell::new(&a, &n).arm());
+            Bell::new(&armed, &number).arm();
+            other.join().unwrap();
+            assert_eq!(number.load(Ordering::Relaxed), 2);
+        });
+    }
 }

@@ -144,7 +144,7 @@ impl Registration {
         let ring = segment.ring(s.into());
         let d = segment.direction(s.into());
         s.slot.rx.lock.acquire(me);
-        let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.receiver.consumed);
+        let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
         let now = c.tail(Pos(self.tail.load(Ordering::Relaxed)));
         s.slot.rx.lock.release(me);
         self.tail.swap(now.0, Ordering::Relaxed) != now.0

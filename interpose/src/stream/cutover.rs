@@ -367,7 +367,7 @@ fn cut_back_locked(s: &Stream, segment: rdma_engine::segment::Segment) -> bool {
         return false;
     }
     let ring = segment.ring(s.out());
-    let Some(p) = Producer::new(&ring, &t.producer, &d.receiver.consumed, false) else {
+    let Some(p) = Producer::new(&ring, &t.producer, &d.cursor.consumed, false) else {
         return false;
     };
     if !p.push_cut_back() {

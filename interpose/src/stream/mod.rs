@@ -28,8 +28,11 @@ pub mod transfer;
 pub mod wait;
 
 use crate::fdtable::{self, Entry};
+use rdma_engine::abi::arena::flags;
+use rdma_engine::lock::{Acquired, Lock};
 use crate::streams::{self, Stream};
-use crate::threads::{Doing, Kind};
+use crate::threads::{self, Doing, Kind};
+use crate::tls;
 
 /// The stream that `fd` names, if it is one.
 #[inline]
@@ -41,6 +44,41 @@ pub fn of(fd: i32) -> Option<Stream> {
             None
         }
         _ => None,
+    }
+}
+
+/// A direction's lock, held (or not needed).
+pub struct Held<'a> {
+    lock: Option<&'a Lock>,
+    /// It was taken from an interrupted or dead frame.
+    pub stolen: bool,
+}
+
+/// Takes a direction's lock for one ring operation. The rings themselves bear
+/// any number of frames; the lock keeps threads and processes from getting into
+/// each other's way. A process with one thread that shares the end with nobody
+/// has no use for it.
+#[inline]
+pub fn hold<'a>(s: &Stream, lock: &'a Lock) -> Held<'a> {
+    if threads::single() && !s.slot.has(flags::SHARED) {
+        return Held {
+            lock: None,
+            stolen: false,
+        };
+    }
+    let stolen = lock.acquire(tls::tid()) == Acquired::Stolen;
+    Held {
+        lock: Some(lock),
+        stolen,
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock {
+            lock.release(tls::tid());
+        }
     }
 }
 

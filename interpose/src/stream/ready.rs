@@ -83,7 +83,7 @@ pub fn peer_has_closed(s: &Stream, segment: Segment) -> bool {
 fn in_flight(s: &Stream, segment: Segment) -> u64 {
     let d = segment.direction(s.out());
     let ring = segment.ring(s.out());
-    s.slot.tx.producer.in_flight(&ring, &d.receiver.consumed)
+    s.slot.tx.producer.in_flight(&ring, &d.cursor.consumed)
 }
 
 /// As the kernel has it for a TCP socket: a third of the buffer is free.
@@ -111,7 +111,7 @@ pub fn unread(s: &Stream) -> usize {
             let ring = segment.ring(s.into());
             let me = crate::tls::tid();
             s.slot.rx.lock.acquire(me);
-            let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.receiver.consumed);
+            let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
             let n = c.look_ahead(usize::MAX, |_, _, _, _| {});
             s.slot.rx.lock.release(me);
             n
@@ -378,7 +378,7 @@ fn is_cut_back(s: &Stream, segment: Segment) -> bool {
     let ring = segment.ring(s.into());
     let lock = &s.slot.rx.lock;
     lock.acquire(me);
-    let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.receiver.consumed);
+    let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
     let on_ring = rx_is_on_ring(s);
     let empty = match c.peek() {
         Peek::CutBack if on_ring => {

@@ -3,18 +3,16 @@
 use super::iov::Iov;
 use super::ready;
 use super::wait::{self, Waiter, Want};
-use super::{close, cutover, enter, heat};
+use super::{close, cutover, enter, heat, hold};
 use crate::errno;
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
-use crate::tls;
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
 use rdma_engine::abi::arena::{flags, Phase, RxMode};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell;
-use rdma_engine::lock::Acquired;
 use rdma_engine::ring::{Consumer, Pull};
 use rdma_engine::segment::Segment;
 use rdma_engine::{sys, syscall};
@@ -142,12 +140,8 @@ fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: Option<&Doing>) -> Once 
     let Some(segment) = s.segment() else {
         return Once::Failed(libc::ECONNRESET);
     };
-    let me = tls::tid();
-    let lock = &s.slot.rx.lock;
-    let stolen = lock.acquire(me) == Acquired::Stolen;
-    let r = locked(s, fd, segment, iov, fl, stolen);
-    lock.release(me);
-    r
+    let held = hold(s, &s.slot.rx.lock);
+    locked(s, fd, segment, iov, fl, held.stolen)
 }
 
 /// Reads from TCP without blocking, `most` bytes at the most.
@@ -258,7 +252,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
     let rx = &s.slot.rx;
     let d = segment.direction(s.into());
     let ring = segment.ring(s.into());
-    let c = Consumer::new(&ring, &rx.consumer, &d.receiver.consumed);
+    let c = Consumer::new(&ring, &rx.consumer, &d.cursor.consumed);
     let want = iov.left();
     if fl & MSG_PEEK != 0 && want > 0 {
         let mut fault = None;

@@ -4,17 +4,16 @@ use super::cutover::{self, tx};
 use super::iov::Iov;
 use super::receive::{add, broken};
 use super::wait::{self, Waiter, Want};
-use super::{enter, heat, ready};
+use super::{enter, heat, hold, ready};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
-use crate::{errno, real, tls};
+use crate::{errno, real};
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT};
 use rdma_engine::abi::arena::{flags, Phase};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell;
-use rdma_engine::lock::Acquired;
 use rdma_engine::ring::{Fault, Producer, Push, RawMemory};
 use rdma_engine::segment::Segment;
 
@@ -245,12 +244,8 @@ where
         ready::check_peer(s, fd);
         cutover::update_limit(s, fd);
     }
-    let me = tls::tid();
-    let lock = &s.slot.tx.lock;
-    let stolen = lock.acquire(me) == Acquired::Stolen;
-    let r = locked(s, segment, want, window_only, stolen, fill);
-    lock.release(me);
-    r
+    let held = hold(s, &s.slot.tx.lock);
+    locked(s, segment, want, window_only, held.stolen, fill)
 }
 
 fn locked<F>(
@@ -270,7 +265,7 @@ where
         return Once::OnTcp;
     }
     let ring = segment.ring(s.out());
-    let Some(p) = Producer::new(&ring, &t.producer, &d.receiver.consumed, stolen) else {
+    let Some(p) = Producer::new(&ring, &t.producer, &d.cursor.consumed, stolen) else {
         broken(s);
         return Once::Failed(libc::ECONNRESET);
     };
@@ -301,6 +296,7 @@ where
     }
     add(&t.wire_bytes, total as u64);
     add(&t.messages, 1);
+    s.local.answered.store(1, Ordering::Relaxed);
     Once::Put(total)
 }
 

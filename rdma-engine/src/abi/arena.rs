@@ -172,6 +172,8 @@ pub mod flags {
     pub const CROWD: u32 = 128;
     /// TCP is dead: reset, or shut in both directions.
     pub const TCP_DEAD: u32 = 256;
+    /// The end was in another process too, at some time.
+    pub const SHARED: u32 = 1024;
     /// This end has connected (else it was accepted).
     pub const OUTGOING: u32 = 512;
 }

@@ -42,7 +42,9 @@ pub struct Direction {
     pub cut_at: AtomicU64,
     /// Written by the sender.
     pub sender: SenderWords,
-    /// Written by the receiver.
+    /// Written by the receiver at each receive.
+    pub cursor: Cursor,
+    /// Written by the receiver now and then.
     pub receiver: ReceiverWords,
 }
 
@@ -59,11 +61,18 @@ pub struct SenderWords {
     pub room_at: AtomicU64,
 }
 
-/// A cache line that only the receiver writes.
+/// A cache line that the receiver writes all the time, and that the sender reads
+/// only when it runs out of room.
 #[repr(C, align(64))]
-pub struct ReceiverWords {
+pub struct Cursor {
     /// Stream position (modulo 2^40) of the first byte not taken yet.
     pub consumed: AtomicU64,
+}
+
+/// A cache line that only the receiver writes, and seldom: the sender looks at it
+/// with every message.
+#[repr(C, align(64))]
+pub struct ReceiverWords {
     /// The epoch whose cut-over the receiver has seen, plus 1. Until then the
     /// sender must not cut back: the receiver may still be reading TCP without
     /// knowing where to stop.
@@ -91,7 +100,8 @@ const _: () = {
     use core::mem::{offset_of, size_of};
     assert!(size_of::<SenderWords>() == 64);
     assert!(size_of::<ReceiverWords>() == 64);
-    assert!(size_of::<Direction>() == 192);
+    assert!(size_of::<Cursor>() == 64);
+    assert!(size_of::<Direction>() == 256);
     assert!(offset_of!(Header, direction) == 64);
     assert!(size_of::<Header>() <= RINGS);
 };

@@ -105,6 +105,12 @@ impl Chunks {
         self.0.iter().filter(held).count()
     }
 
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> usize {
+        let taken = |w: &&AtomicU64| Self::is_current(w.load(Ordering::Relaxed));
+        self.0.iter().filter(taken).count()
+    }
+
     fn change(&self, at: Pos, to: impl Fn(u64) -> Option<u64>) {
         let word = self.of(at);
         let mut w = word.load(Ordering::Acquire);

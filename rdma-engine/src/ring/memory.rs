@@ -1,7 +1,9 @@
 //! The bytes of a ring, behind a small trait so that the model checker can put
 //! its own cells there.
 
-use crate::abi::record::{CHUNK, CHUNK_SHIFT, RING};
+use crate::abi::record::RING;
+#[cfg(not(loom))]
+use crate::abi::record::{CHUNK, CHUNK_SHIFT};
 use crate::sync::AtomicU64;
 
 /// A copy to or from the program failed (an errno, e.g. from pread(2)).

@@ -106,9 +106,10 @@ impl ProducerState {
         count_sub(self.count(mem), taken)
     }
 
+    /// Chunks that are current, and chunks that are held.
     #[cfg(test)]
-    pub(super) fn is_held(&self) -> bool {
-        self.chunks.held() > 0
+    pub(super) fn taken_and_held(&self) -> (usize, usize) {
+        (self.chunks.taken(), self.chunks.held())
     }
 
     /// Is half of the ring lost to frames that were robbed and never went on?

@@ -1,0 +1,300 @@
+//! A signal handler that uses the ring, behind every single instruction of a
+//! push or a pull.
+
+use super::step::{at_every_point, interrupt};
+use super::wire::{take, Tag};
+use super::world::*;
+use crate::abi::record::Pos;
+use crate::ring::*;
+use std::cell::Cell;
+
+type Act = fn(&World);
+
+/// The thread that interrupts itself.
+const ME: u32 = 7;
+const VICTIM: usize = 0;
+const HANDLER: usize = 1;
+
+/// `victim`, interrupted by `handler` at every point, each time in a world that
+/// `before` has prepared.
+fn each(before: Act, victim: Act, handler: Act, after: Act) {
+    at_every_point(|at| {
+        let w = World::new();
+        before(&w);
+        let steps = interrupt(at, || victim(&w), &mut || handler(&w));
+        after(&w);
+        steps
+    });
+}
+
+fn push(w: &World, frame: usize, n: usize) {
+    let stolen = take(&w.wire.tx_lock, ME);
+    let pushed = w.push(frame, n, LIMIT, stolen);
+    w.wire.tx_lock.release(ME);
+    assert!(matches!(pushed, Push::Done(_)), "{pushed:?}");
+}
+
+fn laps(w: &World, frame: usize) {
+    let stolen = take(&w.wire.tx_lock, ME);
+    w.laps(frame, stolen);
+    w.wire.tx_lock.release(ME);
+}
+
+fn fresh(_: &World) {}
+
+fn nearly_full_chunk(w: &World) {
+    w.advance(40);
+}
+
+fn push_small(w: &World) {
+    push(w, VICTIM, 64);
+}
+
+/// After all, in a ring that goes on being used.
+fn all_arrived(w: &World) {
+    assert!(!take(&w.wire.tx_lock, ME), "the lock was left behind");
+    w.wire.tx_lock.release(ME);
+    w.laps(PEER, false);
+    w.assert_whole(true, 0);
+}
+
+#[test]
+fn a_handler_pushes() {
+    each(fresh, push_small, |w| push(w, HANDLER, 16), all_arrived);
+}
+
+#[test]
+fn a_handler_pushes_much() {
+    let handler: Act = |w| [16, 250_000, 250_000, 3000].into_iter().for_each(|n| push(w, HANDLER, n));
+    each(fresh, push_small, handler, all_arrived);
+}
+
+/// The chunk that the victim writes to is left, and would be used again.
+#[test]
+fn a_handler_goes_round_the_window() {
+    each(fresh, push_small, |w| laps(w, HANDLER), all_arrived);
+}
+
+#[test]
+fn a_handler_pushes_while_the_victim_changes_chunks() {
+    let handler: Act = |w| push(w, HANDLER, 16);
+    each(nearly_full_chunk, push_small, handler, all_arrived);
+}
+
+#[test]
+fn a_handler_goes_round_while_the_victim_changes_chunks() {
+    let handler: Act = |w| laps(w, HANDLER);
+    each(nearly_full_chunk, push_small, handler, all_arrived);
+}
+
+/// A handler that finds no room leaves all as it was.
+#[test]
+fn a_handler_finds_no_room() {
+    let handler: Act = |w| {
+        let stolen = take(&w.wire.tx_lock, ME);
+        assert_eq!(w.push(HANDLER, 64, 0, stolen), Push::Full);
+        w.wire.tx_lock.release(ME);
+    };
+    each(fresh, push_small, handler, all_arrived);
+}
+
+/// The victim's source fails, or has nothing.
+#[test]
+fn a_handler_pushes_while_the_victim_gives_up() {
+    let victim: Act = |w| {
+        let p = w.wire.producer(false);
+        let failed = p.push(64, LIMIT, true, |_, _, _| Err(Fault(14)));
+        assert_eq!(failed, Push::Fault(Fault(14)));
+        assert_eq!(p.push(64, LIMIT, true, |_, _, _| Ok(0)), Push::Done(0));
+    };
+    let handler: Act = |w| {
+        assert!(matches!(w.push(HANDLER, 64, LIMIT, true), Push::Done(64)));
+    };
+    each(fresh, victim, handler, |w| {
+        w.laps(PEER, false);
+        w.assert_whole(true, 0);
+    });
+}
+
+/// The direction goes back to TCP under the victim's hands: nothing comes behind
+/// the cut-back record from a producer that was made before.
+#[test]
+fn a_handler_cuts_back() {
+    at_every_point(|at| {
+        let w = World::new();
+        let p = w.wire.producer(false);
+        let pushed = Cell::new(Push::Broken);
+        let victim = || pushed.set(w.push_by(&p, VICTIM, 64, LIMIT));
+        let mut cut = false;
+        let steps = interrupt(at, victim, &mut || cut = w.wire.producer(true).push_cut_back());
+        assert!(matches!(pushed.get(), Push::Done(64) | Push::Full));
+        w.drain(PEER);
+        assert_eq!(w.wire.consumer().pass_cut_back(), cut);
+        assert_eq!(w.pull(PEER), Pull::Empty);
+        all_arrived(&w);
+        steps
+    });
+}
+
+/// Five records, over a change of chunks.
+fn five_records(w: &World) {
+    w.advance(500);
+    for n in [100, 64, 3000, 16, 50_000] {
+        assert_eq!(w.push(PEER, n, LIMIT, false), Push::Done(n));
+    }
+}
+
+fn pull(w: &World, frame: usize) {
+    take(&w.wire.rx_lock, ME);
+    assert!(matches!(w.pull(frame), Pull::Data(_)));
+    w.wire.rx_lock.release(ME);
+}
+
+fn pull_one(w: &World) {
+    pull(w, VICTIM);
+}
+
+/// Two records: the second is found behind a GOTO.
+fn pull_three(w: &World) {
+    (0..3).for_each(|_| pull(w, VICTIM));
+}
+
+fn each_was_taken_once(w: &World) {
+    assert!(!take(&w.wire.rx_lock, ME), "the lock was left behind");
+    w.wire.rx_lock.release(ME);
+    w.laps(PEER, false);
+    w.assert_whole(false, 0);
+}
+
+#[test]
+fn a_handler_pulls() {
+    each(five_records, pull_one, |w| pull(w, HANDLER), each_was_taken_once);
+}
+
+#[test]
+fn a_handler_pulls_while_the_victim_changes_chunks() {
+    let handler: Act = |w| (0..2).for_each(|_| pull(w, HANDLER));
+    each(five_records, pull_three, handler, each_was_taken_once);
+}
+
+/// What the victim looks at is taken, and its place used again.
+#[test]
+fn a_handler_pulls_all_while_the_window_goes_round() {
+    let victim: Act = |w| {
+        // The handler may have taken all.
+        let pulled = w.pull(VICTIM);
+        assert!(matches!(pulled, Pull::Data(_) | Pull::Empty), "{pulled:?}");
+    };
+    let handler: Act = |w| {
+        w.drain(HANDLER);
+        w.laps(HANDLER, false);
+    };
+    each(five_records, victim, handler, each_was_taken_once);
+}
+
+/// The same, and new records are there when the victim goes on.
+#[test]
+fn a_handler_pulls_all_and_more_comes() {
+    let handler: Act = |w| {
+        w.drain(HANDLER);
+        w.laps(HANDLER, false);
+        five_records(w);
+    };
+    each(five_records, pull_one, handler, each_was_taken_once);
+}
+
+/// A victim that takes a part, and a handler that takes another.
+#[test]
+fn parts_of_a_record_are_taken_once() {
+    let whole = super::wire::bytes(0, 64);
+    at_every_point(|at| {
+        let w = World::new();
+        assert_eq!(w.wire.push(&whole, LIMIT, true), Push::Done(64));
+        let (mut mine, mut theirs) = (Vec::with_capacity(64), Vec::with_capacity(64));
+        let mut rest = Vec::new();
+        let victim = || assert_eq!(w.wire.pull(&mut mine, 10), Pull::Data(10));
+        let steps = interrupt(at, victim, &mut || {
+            assert_eq!(w.wire.pull(&mut theirs, 20), Pull::Data(20));
+        });
+        while let Pull::Data(_) = w.wire.pull(&mut rest, 7) {}
+        let one = [&mine[..], &theirs, &rest].concat();
+        let other = [&theirs[..], &mine, &rest].concat();
+        assert!(one == whole || other == whole);
+        steps
+    });
+}
+
+/// What a victim has looked at is what stood in the stream, if not at one moment
+/// then at another.
+#[test]
+fn a_handler_pulls_while_the_victim_looks_ahead() {
+    at_every_point(|at| {
+        let w = World::new();
+        five_records(&w);
+        let mut seen = vec![0u8; 4000];
+        let mut n = 0;
+        let victim = || {
+            n = w.wire.consumer().look_ahead(4000, |mem, off, n, at| {
+                let n = n as usize;
+                // SAFETY: `n` bytes are valid in the ring.
+                let bytes = unsafe { std::slice::from_raw_parts(mem.bytes(off, n as u32), n) };
+                seen[at..at + n].copy_from_slice(bytes);
+            });
+        };
+        let steps = interrupt(at, victim, &mut || {
+            w.drain(HANDLER);
+            w.laps(HANDLER, false);
+            five_records(&w);
+        });
+        assert_eq!(n, 4000);
+        let mut rest = &seen[..];
+        let mut numbers = Vec::new();
+        while let Some(record) = Tag::first(rest) {
+            numbers.push(Tag::read(record).expect("a whole record").number);
+            rest = &rest[record.len()..];
+        }
+        assert_eq!(numbers.len(), 4, "four of five records fit");
+        assert!(numbers.windows(2).all(|w| w[1] == w[0] + 1), "{numbers:?}");
+        each_was_taken_once(&w);
+        steps
+    });
+}
+
+#[test]
+fn a_tail_is_an_end_at_some_moment() {
+    at_every_point(|at| {
+        let w = World::new();
+        let old = w.wire.consumer().tail(Pos(0));
+        five_records(&w);
+        let before = w.wire.consumer().tail(old);
+        let found = Cell::new(Pos(0));
+        let mut fired = false;
+        let victim = || found.set(w.wire.consumer().tail(old));
+        let steps = interrupt(at, victim, &mut || {
+            w.drain(HANDLER);
+            w.laps(HANDLER, false);
+            five_records(&w);
+            fired = true;
+        });
+        let after = w.wire.consumer().tail(before);
+        assert_eq!(before != after, fired);
+        assert!([before, after].contains(&found.get()));
+        assert_eq!(w.wire.consumer().tail(found.get()), after);
+        steps
+    });
+}
+
+#[test]
+fn a_cut_back_is_passed_once() {
+    at_every_point(|at| {
+        let w = World::new();
+        assert!(w.wire.producer(false).push_cut_back());
+        let (mut mine, mut theirs) = (false, false);
+        let victim = || mine = w.wire.consumer().pass_cut_back();
+        let steps = interrupt(at, victim, &mut || {
+            theirs = w.wire.consumer().pass_cut_back();
+        });
+        assert!(mine ^ theirs);
+        steps
+    });
+}

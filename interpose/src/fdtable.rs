@@ -118,6 +118,25 @@ pub fn highest() -> u32 {
     HIGHEST.load(Ordering::Relaxed)
 }
 
+/// The raw word of `fd`: 0 is [`Entry::Unknown`]. Without a table, or out of its
+/// range: the word of [`Entry::Other`].
+#[inline(always)]
+pub fn word_of(fd: c_int) -> u64 {
+    word(fd).map_or(OTHER, |w| w.load(Ordering::Acquire))
+}
+
+/// Is a raw word a stream's?
+#[inline(always)]
+pub fn is_stream(word: u64) -> bool {
+    word & TAGS == STREAM
+}
+
+/// Index and generation in a stream's raw word.
+#[inline(always)]
+pub fn stream_of(word: u64) -> (u32, u32) {
+    ((word >> 8 & 0xff_ffff) as u32, (word >> 32) as u32)
+}
+
 /// Says what `fd` is.
 pub fn set(fd: c_int, entry: Entry) {
     if let Some(w) = word(fd) {

@@ -113,14 +113,14 @@ fn make() -> Option<()> {
 }
 
 /// The stream of a descriptor-table entry, if it is still that use of the slot.
-#[inline]
+#[inline(always)]
 pub fn get(index: u32, generation: u32) -> Option<Stream> {
     let s = at(index)?;
     s.slot.is(generation).then_some(Stream { generation, ..s })
 }
 
 /// Slot `index` as a stream, whatever its present use.
-#[inline]
+#[inline(always)]
 fn at(index: u32) -> Option<Stream> {
     let arena = arena()?;
     let locals = LOCALS.load(Ordering::Acquire);

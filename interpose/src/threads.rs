@@ -164,7 +164,7 @@ pub struct Doing {
 
 impl Doing {
     /// Marks the thread.
-    #[inline]
+    #[inline(always)]
     pub fn begin(kind: Kind, index: u32) -> Option<Doing> {
         let mark = mine()?;
         let before = mark.doing.load(Ordering::Relaxed);

@@ -10,6 +10,7 @@ mod diag;
 mod identity;
 
 use crate::policy::{self, Verdict};
+use crate::stream::heat;
 use crate::stream::open::{self, End};
 use crate::streams::Stream;
 use crate::{descriptors, startup, tls};
@@ -33,13 +34,20 @@ const RETRY_MOST_NS: u64 = 60_000_000_000;
 pub fn offer(s: &Stream, fd: i32) {
     if !startup::enabled() {
         s.because(Reason::Policy);
+        heat::rest(s);
         return;
     }
     if s.pinned()
         || s.slot
             .has(flags::SHUT_RD | flags::SHUT_WR | flags::TCP_END | flags::PEER_GONE)
-        || sys::now_ns() < s.slot.retry_at.load(Ordering::Relaxed)
     {
+        heat::rest(s);
+        return;
+    }
+    if sys::now_ns() < s.slot.retry_at.load(Ordering::Relaxed) {
+        if startup::chaos() == 0 {
+            heat::rest(s);
+        }
         return;
     }
     let me = tls::tid();

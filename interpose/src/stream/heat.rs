@@ -29,9 +29,10 @@ static BUSY: AtomicU64 = AtomicU64::new(0);
 /// it, and makes an offer, or takes the next step of one, when it is time.
 #[inline]
 pub fn after_plain(s: &Stream, fd: i32, n: usize) {
-    let heat = s.slot.heat.load(Ordering::Relaxed) + 1 + (n as u64 >> 12);
+    let heat = s.slot.heat.load(Ordering::Relaxed).wrapping_add(1 + (n as u64 >> 12));
     s.slot.heat.store(heat, Ordering::Relaxed);
-    if heat >= startup::upgrade_after() || s.phase() == Phase::Offered {
+    // Negative while an offer would be too early (see `rest`).
+    if heat as i64 >= startup::upgrade_after() as i64 {
         hot(s, fd, heat);
     }
 }
@@ -39,10 +40,17 @@ pub fn after_plain(s: &Stream, fd: i32, n: usize) {
 #[cold]
 fn hot(s: &Stream, fd: i32, heat: u64) {
     if s.phase() == Phase::Offered {
+        s.slot.heat.store(0, Ordering::Relaxed);
         super::cutover::progress(s, fd);
     } else if judge(s, heat) {
         crate::rendezvous::offer(s, fd);
     }
+}
+
+/// No offer for a while: not even the clock is looked at for so many messages.
+pub fn rest(s: &Stream) {
+    const MESSAGES: i64 = 1024;
+    s.slot.heat.store(-MESSAGES as u64, Ordering::Relaxed);
 }
 
 /// Is a stream whose count has reached `heat` worth an offer?

@@ -92,21 +92,19 @@ pub fn of_entry(entry: Entry) -> Option<Stream> {
 
 /// The stream that `fd` names, with the calling thread marked as `kind` on it,
 /// so that neither its slot nor its mapping is taken away meanwhile.
-#[inline]
+#[inline(always)]
 pub fn enter(fd: i32, kind: Kind) -> Option<(Stream, Option<Doing>)> {
-    if fdtable::is_other(fd) {
-        return None;
-    }
-    let entry = fdtable::get(fd);
-    let Entry::Stream { index, generation } = entry else {
-        if entry == Entry::Unknown {
+    let entry = fdtable::word_of(fd);
+    if !fdtable::is_stream(entry) {
+        if entry == 0 {
             open::adopt(fd);
         }
         return None;
-    };
+    }
+    let (index, generation) = fdtable::stream_of(entry);
     let doing = Doing::begin(kind, index);
     // Whoever frees the slot clears the entry first, and then looks at marks.
-    if fdtable::get(fd) != entry {
+    if fdtable::word_of(fd) != entry {
         return None;
     }
     Some((streams::get(index, generation)?, doing))

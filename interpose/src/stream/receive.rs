@@ -22,7 +22,7 @@ use rdma_engine::{sys, syscall};
 ///
 /// `plain` is the program's own call, made when the stream is Plain. Returns
 /// libc's convention: a count, or -1 and errno.
-#[inline]
+#[inline(always)]
 pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) -> isize {
     let Some((s, doing)) = enter(fd, Kind::PlainRecv) else {
         return plain();
@@ -36,6 +36,19 @@ pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize)
         }
         return n;
     }
+    attached(s, doing, fd, parts, fl, plain)
+}
+
+/// [`receive`] for a stream whose ends have found each other.
+#[inline(never)]
+fn attached(
+    s: Stream,
+    doing: Option<Doing>,
+    fd: i32,
+    parts: &[iovec],
+    fl: i32,
+    plain: impl FnOnce() -> isize,
+) -> isize {
     if fl & (libc::MSG_OOB | libc::MSG_ERRQUEUE) != 0 {
         return plain();
     }

@@ -24,7 +24,7 @@ const UNCHECKED: u32 = 256;
 
 /// A sending call. `plain` is the program's own call, made when the direction
 /// is on TCP. Returns libc's convention: a count, or -1 and errno.
-#[inline]
+#[inline(always)]
 pub fn send(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) -> isize {
     let Some((s, doing)) = enter(fd, Kind::PlainSend) else {
         return plain();
@@ -38,6 +38,19 @@ pub fn send(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) ->
         }
         return n;
     }
+    attached(s, doing, fd, parts, fl, plain)
+}
+
+/// [`send`] for a stream whose ends have found each other.
+#[inline(never)]
+fn attached(
+    s: Stream,
+    doing: Option<Doing>,
+    fd: i32,
+    parts: &[iovec],
+    fl: i32,
+    plain: impl FnOnce() -> isize,
+) -> isize {
     let Ok(mut iov) = Iov::new(parts) else {
         return plain();
     };

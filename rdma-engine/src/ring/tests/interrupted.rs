@@ -136,11 +136,15 @@ fn a_handler_cuts_back() {
     });
 }
 
-/// Five records, over a change of chunks.
+/// Five records; the third, of which a part fits, is the chunk's last.
 fn five_records(w: &World) {
     w.advance(500);
+    more_records(w);
+}
+
+fn more_records(w: &World) {
     for n in [100, 64, 3000, 16, 50_000] {
-        assert_eq!(w.push(PEER, n, LIMIT, false), Push::Done(n));
+        assert!(matches!(w.push(PEER, n, LIMIT, false), Push::Done(_)));
     }
 }
 
@@ -154,9 +158,9 @@ fn pull_one(w: &World) {
     pull(w, VICTIM);
 }
 
-/// Two records: the second is found behind a GOTO.
-fn pull_three(w: &World) {
-    (0..3).for_each(|_| pull(w, VICTIM));
+/// The last is found behind a GOTO.
+fn pull_four(w: &World) {
+    (0..4).for_each(|_| pull(w, VICTIM));
 }
 
 fn each_was_taken_once(w: &World) {
@@ -173,8 +177,8 @@ fn a_handler_pulls() {
 
 #[test]
 fn a_handler_pulls_while_the_victim_changes_chunks() {
-    let handler: Act = |w| (0..2).for_each(|_| pull(w, HANDLER));
-    each(five_records, pull_three, handler, each_was_taken_once);
+    let handler: Act = |w| pull(w, HANDLER);
+    each(five_records, pull_four, handler, each_was_taken_once);
 }
 
 /// What the victim looks at is taken, and its place used again.
@@ -198,7 +202,7 @@ fn a_handler_pulls_all_and_more_comes() {
     let handler: Act = |w| {
         w.drain(HANDLER);
         w.laps(HANDLER, false);
-        five_records(w);
+        more_records(w);
     };
     each(five_records, pull_one, handler, each_was_taken_once);
 }
@@ -244,7 +248,7 @@ fn a_handler_pulls_while_the_victim_looks_ahead() {
         let steps = interrupt(at, victim, &mut || {
             w.drain(HANDLER);
             w.laps(HANDLER, false);
-            five_records(&w);
+            more_records(&w);
         });
         assert_eq!(n, 4000);
         let mut rest = &seen[..];
@@ -273,7 +277,7 @@ fn a_tail_is_an_end_at_some_moment() {
         let steps = interrupt(at, victim, &mut || {
             w.drain(HANDLER);
             w.laps(HANDLER, false);
-            five_records(&w);
+            more_records(&w);
             fired = true;
         });
         let after = w.wire.consumer().tail(before);

@@ -232,10 +232,12 @@ impl Set {
         unsafe { syscall!(libc::SYS_epoll_ctl, ep, op, fd, &mut e as *mut epoll_event) }
     }
 
-    /// Takes a registration over. The set's lock is held.
+    /// Takes a registration over. The set's lock is held. From here on the
+    /// kernel's is the same whatever the program's mask is, and stays when the
+    /// program deletes its own: programs that delete and add with every message
+    /// pay no system call for it.
     fn take(&self, s: &Stream, fd: i32, r: &Registration) -> bool {
-        let mask = r.mask.load(Ordering::Relaxed) & bits::POLL;
-        let events = mask | bits::IN | bits::RDHUP | bits::ET;
+        let events = bits::IN | bits::OUT | bits::RDHUP | bits::PRI | bits::ET;
         let side = s.side();
         let added = self.control(EPOLL_CTL_ADD, side, bits::IN | bits::ET, token(SIDE, fd));
         if added < 0 && added != -(libc::EEXIST as isize) {
@@ -283,8 +285,7 @@ impl Set {
     /// [`Set::collect`]; also says whether some were not looked at for lack of
     /// room.
     fn collect_locked(&self, out: &mut [epoll_event], cool: bool) -> (usize, bool) {
-        let me = tls::tid();
-        self.lock.acquire(me);
+        let _held = self.hold();
         let mut n = 0;
         let mut reported = [0u32; 16];
         let mut left = false;
@@ -327,14 +328,12 @@ impl Set {
                 self.heat(fd, r);
             }
         }
-        self.lock.release(me);
         (n, left)
     }
 
     /// Arms the bells of all hot streams, before a sleep.
     fn arm_all(&self) {
-        let me = tls::tid();
-        self.lock.acquire(me);
+        let _held = self.hold();
         let mut fd = self.first.load(Ordering::Relaxed);
         while let Some(r) = (fd as i32)
             .checked_sub(1)
@@ -352,7 +351,6 @@ impl Set {
                 wait::arm(&s, Want::Out);
             }
         }
-        self.lock.release(me);
     }
 
     /// Sorts out what the kernel reported: our tokens make streams hot, the
@@ -388,8 +386,7 @@ impl Set {
             // An edge of TCP's own.
             r.set(super::register::EDGE);
         }
-        let me = tls::tid();
-        self.lock.acquire(me);
+        let _held = self.hold();
         // The number may be closed already, while a duplicate keeps the kernel's
         // registration alive.
         for d in s.descriptors().chain([fd]) {
@@ -397,7 +394,6 @@ impl Set {
                 self.heat(d, r);
             }
         }
-        self.lock.release(me);
     }
 
     /// Wakes threads that sleep in the set, if there are any but us.
@@ -424,7 +420,6 @@ impl Set {
 /// Before a promise: every registration of the stream has to be ours. False if
 /// that can't be (yet).
 pub fn take_over(s: &Stream) -> bool {
-    let me = tls::tid();
     for set in sets() {
         for fd in s.descriptors() {
             let Some(r) = set.registration(fd) else {
@@ -443,9 +438,10 @@ pub fn take_over(s: &Stream) -> bool {
             if mask & bits::ONESHOT != 0 {
                 return false;
             }
-            set.lock.acquire(me);
-            let taken = set.take(s, fd, r);
-            set.lock.release(me);
+            let taken = {
+                let _held = set.hold();
+                set.take(s, fd, r)
+            };
             if !taken {
                 s.because(Reason::Resources);
                 return false;
@@ -461,18 +457,16 @@ pub fn watch(s: &Stream) {
     if s.local.epolls.load(Ordering::Acquire) == 0 {
         return;
     }
-    let me = tls::tid();
     for set in sets() {
-        let mut held = false;
+        let mut holds = false;
         for fd in s.descriptors() {
             if let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) {
-                set.lock.acquire(me);
+                let _held = set.hold();
                 set.heat(fd, r);
-                set.lock.release(me);
-                held = true;
+                holds = true;
             }
         }
-        if held {
+        if holds {
             set.wake();
         }
     }
@@ -488,11 +482,9 @@ pub fn wake_sets(s: &Stream) {
 /// The program closes descriptor `fd`: the kernel forgets its registrations.
 pub fn forget_fd(fd: i32) {
     for set in sets() {
-        if let Some(r) = set.registration(fd).filter(|r| r.is(VALID)) {
-            let me = tls::tid();
-            set.lock.acquire(me);
+        if let Some(r) = set.registration(fd).filter(|r| r.is(VALID | TAKEN)) {
+            let _held = set.hold();
             set.untake(r);
-            set.lock.release(me);
         }
     }
 }
@@ -536,9 +528,14 @@ pub unsafe fn control(ep: i32, op: i32, fd: i32, event: *mut epoll_event) -> i32
         return r;
     };
     if op == EPOLL_CTL_DEL {
+        if let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) {
+            if stream.is_some() {
+                return set.park(r);
+            }
+        }
         let r = plain();
         if r == 0 {
-            set.delete(fd, stream);
+            set.delete(fd);
         }
         return r;
     }
@@ -554,20 +551,20 @@ pub unsafe fn control(ep: i32, op: i32, fd: i32, event: *mut epoll_event) -> i32
         }
         return done;
     };
-    if let (EPOLL_CTL_MOD, true, Some(_)) = (op, r.is(TAKEN), stream) {
-        return set.modify(fd, r, mask, data);
+    if r.is(TAKEN) && stream.is_some_and(|s| r.is_of(&s)) {
+        return set.change(op, fd, r, mask, data);
     }
     let done = plain();
     if done != 0 {
         return done;
     }
-    let me = tls::tid();
-    set.lock.acquire(me);
-    if op == EPOLL_CTL_ADD {
-        set.untake(r);
+    {
+        let _held = set.hold();
+        if op == EPOLL_CTL_ADD {
+            set.untake(r);
+        }
+        r.record(mask, data);
     }
-    r.record(mask, data);
-    set.lock.release(me);
     if let Some(s) = stream {
         if s.phase() == Phase::Attached {
             set.adopt(&s, fd, r);
@@ -584,54 +581,75 @@ impl Set {
         let fine = self.foreign.load(Ordering::Acquire) == 0
             && mask & bits::EXCLUSIVE == 0
             && r.data.load(Ordering::Relaxed) & TOKEN_MASK != TOKEN;
-        let me = tls::tid();
-        self.lock.acquire(me);
-        let taken = fine && self.take(s, fd, r);
-        self.lock.release(me);
+        let taken = {
+            let _held = self.hold();
+            fine && self.take(s, fd, r)
+        };
         if !taken {
             open::pin(s, Reason::Epoll);
         }
     }
 
-    /// The program's MOD of a registration that is ours.
-    fn modify(&self, fd: i32, r: &Registration, mask: u32, data: u64) -> i32 {
-        if mask & bits::EXCLUSIVE != 0 {
-            errno::set(libc::EINVAL);
+    /// The program's ADD or MOD of a registration that is ours. The kernel's
+    /// stays as it is.
+    fn change(&self, op: i32, fd: i32, r: &Registration, mask: u32, data: u64) -> i32 {
+        let error = match (op, r.is(VALID)) {
+            (EPOLL_CTL_ADD, true) => libc::EEXIST,
+            (EPOLL_CTL_MOD, false) => libc::ENOENT,
+            (EPOLL_CTL_ADD | EPOLL_CTL_MOD, _) if mask & bits::EXCLUSIVE != 0 => libc::EINVAL,
+            (EPOLL_CTL_ADD | EPOLL_CTL_MOD, _) => 0,
+            _ => libc::EINVAL,
+        };
+        if error != 0 {
+            errno::set(error);
             return -1;
         }
-        let events = mask & bits::POLL | bits::IN | bits::RDHUP | bits::ET;
-        let me = tls::tid();
-        self.lock.acquire(me);
-        let done = self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
-        if done == 0 {
+        {
+            let _held = self.hold();
             r.record(mask, data);
             self.heat(fd, r);
         }
-        self.lock.release(me);
-        if done == 0 {
-            self.wake();
-        }
-        errno::result(done) as i32
+        self.wake();
+        0
     }
 
-    /// The program's DEL.
-    fn delete(&self, fd: i32, stream: Option<Stream>) {
-        let Some(r) = self.registration(fd).filter(|r| r.is(VALID)) else {
-            return;
-        };
-        let me = tls::tid();
-        self.lock.acquire(me);
-        self.untake(r);
-        let others = stream.is_some_and(|s| {
-            let taken = |d| self.registration(d).is_some_and(|r| r.is(TAKEN));
-            s.descriptors().any(taken)
-        });
-        if let (Some(s), false) = (stream, others) {
-            if s.side() >= 0 {
-                self.control(EPOLL_CTL_DEL, s.side(), 0, 0);
-            }
+    /// The program's DEL of a registration that is ours: it is only parked.
+    fn park(&self, r: &Registration) -> i32 {
+        if !r.is(VALID) {
+            errno::set(libc::ENOENT);
+            return -1;
         }
-        self.lock.release(me);
+        let _held = self.hold();
+        r.clear(VALID);
+        0
+    }
+
+    /// The program's DEL of its own.
+    fn delete(&self, fd: i32) {
+        if let Some(r) = self.registration(fd).filter(|r| r.is(VALID)) {
+            let _held = self.hold();
+            self.untake(r);
+        }
+    }
+
+    /// Takes the set's lock; a process with one thread needs none.
+    fn hold(&self) -> Held<'_> {
+        if threads::single() {
+            return Held(None);
+        }
+        self.lock.acquire(tls::tid());
+        Held(Some(&self.lock))
+    }
+}
+
+/// A set's lock, held (or not needed).
+struct Held<'a>(Option<&'a Lock>);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(lock) = self.0 {
+            lock.release(tls::tid());
+        }
     }
 }
 
@@ -671,8 +689,29 @@ pub fn wait(
             return n as i32;
         }
     }
+    // Usually a ring has something already, and no clock is needed.
+    if let Some(n) = first_look(set, events, sleeper) {
+        return n;
+    }
     let deadline = timeout_ns.map(|t| sys::now_ns().saturating_add(t));
     merged(set, events, deadline, sleeper)
+}
+
+/// What the rings have, and now and then the kernel.
+fn first_look(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> Option<i32> {
+    let unasked = set.unasked.fetch_add(1, Ordering::Relaxed);
+    // With room for few events, one busy stream would starve the rest.
+    let every = ASK_EVERY.min(events.len() as u32 + 1);
+    let mut n = 0;
+    if unasked % every == every - 1 {
+        n = now(set, events, sleeper);
+    }
+    n += set.collect(&mut events[n..], false);
+    if n == 0 {
+        return None;
+    }
+    set.sleeps.store(0, Ordering::Relaxed);
+    Some(n as i32)
 }
 
 fn merged(
@@ -682,24 +721,13 @@ fn merged(
     sleeper: &impl Sleep,
 ) -> i32 {
     loop {
-        let unasked = set.unasked.fetch_add(1, Ordering::Relaxed);
-        // With room for few events, one busy stream would starve the rest.
-        let every = ASK_EVERY.min(events.len() as u32 + 1);
-        let ask = unasked % every == every - 1;
-        let mut n = 0;
-        if ask {
-            n = now(set, events, sleeper);
-        }
-        n += set.collect(&mut events[n..], false);
-        if n > 0 {
-            set.sleeps.store(0, Ordering::Relaxed);
-            return n as i32;
-        }
+        let mut n;
         let expired = deadline.is_some_and(|d| sys::now_ns() >= d);
         if expired {
             return now(set, events, sleeper) as i32;
         }
-        if spin(set, events, deadline, &mut n) {
+        n = spin(set, events, deadline);
+        if n > 0 {
             set.sleeps.store(0, Ordering::Relaxed);
             return n as i32;
         }
@@ -749,17 +777,17 @@ fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
 }
 
 /// Polls the hot streams: spins very little, then yields for a while.
-fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>, n: &mut usize) -> bool {
+fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>) -> usize {
     let profile = startup::profile();
     let sleeps = set.sleeps.load(Ordering::Relaxed);
     let sleepy = profile == startup::Profile::Adaptive && sleeps >= SLEEPY && sleeps % 32 != 0;
     if profile == startup::Profile::Frugal || sleepy || set.first.load(Ordering::Relaxed) == 0 {
-        return false;
+        return 0;
     }
     for _ in 0..SPINS {
-        *n = set.collect(events, false);
-        if *n > 0 {
-            return true;
+        let n = set.collect(events, false);
+        if n > 0 {
+            return n;
         }
         spin_hint();
     }
@@ -772,16 +800,16 @@ fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>, n: &mut us
     let mut last = start;
     loop {
         sys::sched_yield();
-        *n = set.collect(events, false);
-        if *n > 0 {
-            return true;
+        let n = set.collect(events, false);
+        if n > 0 {
+            return n;
         }
         let now = sys::now_ns();
         if now - start > limit
             || now - last > LONG_YIELD_NS
             || deadline.is_some_and(|d| now >= d)
         {
-            return false;
+            return 0;
         }
         last = now;
     }

@@ -19,6 +19,7 @@ use rdma_engine::ring::Consumer;
 pub mod bits {
     pub const IN: u32 = libc::EPOLLIN as u32;
     pub const OUT: u32 = libc::EPOLLOUT as u32;
+    pub const PRI: u32 = libc::EPOLLPRI as u32;
     pub const RDHUP: u32 = libc::EPOLLRDHUP as u32;
     pub const ET: u32 = libc::EPOLLET as u32;
     pub const ONESHOT: u32 = libc::EPOLLONESHOT as u32;
@@ -91,6 +92,12 @@ impl Registration {
         self.set(TAKEN | EDGE);
     }
 
+    /// Is it this stream that was taken over?
+    pub fn is_of(&self, s: &Stream) -> bool {
+        self.index.load(Ordering::Relaxed) == s.index
+            && self.generation.load(Ordering::Relaxed) == s.generation
+    }
+
     /// The stream that was taken over.
     pub fn stream(&self) -> Option<Stream> {
         crate::streams::get(
@@ -107,6 +114,10 @@ impl Registration {
             return 0;
         }
         let wanted = (mask & bits::POLL) as i16;
+        if ready::is_quiet(s, wanted) {
+            self.last.store(0, Ordering::Relaxed);
+            return 0;
+        }
         let level = ready::bits(s, fd, wanted) as u16 as u32;
         if level == 0 {
             self.last.store(0, Ordering::Relaxed);

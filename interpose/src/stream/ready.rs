@@ -333,6 +333,19 @@ pub fn input_bits(s: &Stream, fd: i32) -> i16 {
     bits
 }
 
+/// Is there, at first sight, nothing to report? For waits that look at many
+/// streams; never true of what [`bits`] would report.
+#[inline]
+pub fn is_quiet(s: &Stream, wanted: i16) -> bool {
+    const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
+    wanted & (OUT | libc::POLLPRI) == 0
+        && rx_is_on_ring(s)
+        && tx_is_fast(s)
+        && s.slot.flags.load(Ordering::Acquire) & (ENDED | flags::SHUT_WR | flags::TCP_DEAD) == 0
+        && s.segment()
+            .is_some_and(|g| !s.slot.rx.consumer.anything(&g.ring(s.into())))
+}
+
 /// What poll(2) reports of a stream, of the `wanted` bits and those that are
 /// always reported. Parts that are on TCP are the kernel's word.
 pub fn bits(s: &Stream, fd: i32, wanted: i16) -> i16 {

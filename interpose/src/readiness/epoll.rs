@@ -8,7 +8,7 @@
 //!
 //! Lock order: a set's lock, then a stream direction's.
 
-use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
+use super::register::{bits, Registration, FIRED, HOT, REGISTRATIONS, TAKEN, VALID};
 use crate::fdtable::{self, Entry};
 use crate::stream::wait::{self, Want};
 use crate::stream::{open, ready};
@@ -271,8 +271,8 @@ impl Set {
         }
     }
 
-    /// Reports of hot streams into `out`; streams with nothing to report leave
-    /// the list if `cool`.
+    /// Reports of hot streams into `out`. Before a sleep (`cool`), each is armed,
+    /// and leaves the list if it has nothing to report.
     fn collect(&self, out: &mut [epoll_event], cool: bool) -> usize {
         let (n, left) = self.collect_locked(out, cool);
         if left {
@@ -307,7 +307,13 @@ impl Set {
                 self.heat(this, r);
                 continue;
             }
-            let report = r.stream().map_or(0, |s| r.report(&s, this));
+            let stream = r.stream();
+            if let (true, Some(s)) = (cool, &stream) {
+                // Arm, then look: in this order, and for each in turn, so that no
+                // stream cools that nobody has armed.
+                arm(r, s);
+            }
+            let report = stream.map_or(0, |s| r.report(&s, this));
             if report != 0 {
                 out[n] = epoll_event {
                     events: report,
@@ -331,25 +337,29 @@ impl Set {
         (n, left)
     }
 
-    /// Arms the bells of all hot streams, before a sleep.
-    fn arm_all(&self) {
-        let _held = self.hold();
-        let mut fd = self.first.load(Ordering::Relaxed);
-        while let Some(r) = (fd as i32)
-            .checked_sub(1)
-            .and_then(|f| self.registration(f))
+    /// Before this thread leaves with events while others may sleep here: what
+    /// stays hot was watched by us, and has to be able to wake them.
+    fn hand_over(&self) {
+        if threads::single() || self.first.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut ready_now = false;
         {
-            fd = r.next.load(Ordering::Relaxed);
-            let Some(s) = r.stream().filter(|_| r.is(TAKEN)) else {
-                continue;
-            };
-            let (data, room) = r.bells(&s);
-            if data {
-                wait::arm(&s, Want::In);
+            let _held = self.hold();
+            let mut fd = self.first.load(Ordering::Relaxed);
+            while let Some(r) = (fd as i32)
+                .checked_sub(1)
+                .and_then(|f| self.registration(f))
+            {
+                fd = r.next.load(Ordering::Relaxed);
+                if let Some(s) = r.stream().filter(|_| r.is(TAKEN) && !r.is(FIRED)) {
+                    arm(r, &s);
+                    ready_now |= ready::now(&s, Want::In) && !r.was_reported();
+                }
             }
-            if room {
-                wait::arm(&s, Want::Out);
-            }
+        }
+        if ready_now {
+            self.wake();
         }
     }
 
@@ -653,6 +663,17 @@ impl Drop for Held<'_> {
     }
 }
 
+/// Arms the bells of a registration's stream.
+fn arm(r: &Registration, s: &Stream) {
+    let (data, room) = r.bells(s);
+    if data {
+        wait::arm(s, Want::In);
+    }
+    if room {
+        wait::arm(s, Want::Out);
+    }
+}
+
 /// A kernel wait of the epoll family, as the program called it.
 pub trait Sleep {
     /// Waits for up to `timeout_ns` (`None`: for ever). Libc's convention.
@@ -690,11 +711,14 @@ pub fn wait(
         }
     }
     // Usually a ring has something already, and no clock is needed.
-    if let Some(n) = first_look(set, events, sleeper) {
-        return n;
+    let n = first_look(set, events, sleeper).unwrap_or_else(|| {
+        let deadline = timeout_ns.map(|t| sys::now_ns().saturating_add(t));
+        merged(set, events, deadline, sleeper)
+    });
+    if n > 0 {
+        set.hand_over();
     }
-    let deadline = timeout_ns.map(|t| sys::now_ns().saturating_add(t));
-    merged(set, events, deadline, sleeper)
+    n
 }
 
 /// What the rings have, and now and then the kernel.
@@ -732,7 +756,6 @@ fn merged(
             return n as i32;
         }
         // Arm, look once more, sleep.
-        set.arm_all();
         n = set.collect(events, true);
         if n > 0 {
             return n as i32;

@@ -98,6 +98,11 @@ impl Registration {
             && self.generation.load(Ordering::Relaxed) == s.generation
     }
 
+    /// Was something reported that may still be true?
+    pub fn was_reported(&self) -> bool {
+        self.last.load(Ordering::Relaxed) & bits::IN != 0
+    }
+
     /// The stream that was taken over.
     pub fn stream(&self) -> Option<Stream> {
         crate::streams::get(
@@ -126,6 +131,7 @@ impl Registration {
         if mask & bits::ET != 0 && !self.edge(s, level) {
             return 0;
         }
+        self.last.store(level, Ordering::Relaxed);
         if mask & bits::ONESHOT != 0 {
             self.set(FIRED);
         }

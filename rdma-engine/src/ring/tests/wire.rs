@@ -174,27 +174,40 @@ impl Tag {
         bytes.get(..n as usize)
     }
 
-    /// Reads a record; `Err` says what is wrong with it.
-    pub fn read(record: &[u8]) -> Result<Tag, String> {
+    /// Reads a record; `Err` says what is wrong with it. Allocates nothing.
+    pub fn read(record: &[u8]) -> Result<Tag, Bad> {
         let long = |i: usize| u64::from_ne_bytes(record[8 * i..8 * i + 8].try_into().unwrap());
         let n = record.len() as u32;
-        let head = record.get(..12).ok_or(format!("{n} bytes"))?;
-        let word = |i: usize| u32::from_ne_bytes(head[4 * i..4 * i + 4].try_into().unwrap());
-        let (source, number) = (word(1), word(2));
+        if n < Tag::LEAST {
+            return Err(Bad::Short(n));
+        }
+        let (length, source) = (long(0) as u32, (long(0) >> 32) as u32);
+        let number = long(1) as u32;
         let tag = Tag { source, number };
-        if word(0) != n {
-            return Err(format!("{tag:?}: {n} bytes instead of {}", word(0)));
+        if length != n {
+            return Err(Bad::Length(tag, length, n));
         }
         for i in 2..n / 8 {
             if long(i as usize) != tag.word(n, i) {
-                return Err(format!("{tag:?}: torn at {} of {n}", 8 * i));
+                return Err(Bad::Torn(tag, 8 * i, n));
             }
         }
         match record[(n & !7) as usize..].iter().all(|b| *b == source as u8) {
             true => Ok(tag),
-            false => Err(format!("{tag:?}: torn at its end")),
+            false => Err(Bad::Torn(tag, n & !7, n)),
         }
     }
+}
+
+/// What can be wrong with a record.
+#[derive(Debug)]
+#[allow(dead_code)]
+pub enum Bad {
+    Short(u32),
+    /// What it says, what it has.
+    Length(Tag, u32, u32),
+    /// Where, of how many bytes.
+    Torn(Tag, u32, u32),
 }
 
 /// The lock as the preload library takes it; says whether it was stolen.

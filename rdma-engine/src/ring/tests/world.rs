@@ -101,7 +101,7 @@ impl World {
         if let Pull::Data(n) = pulled {
             match Tag::read(&buffer[..n]) {
                 Ok(tag) => self.pulled.add(tag),
-                Err(what) => panic!("frame {me} pulled {what}"),
+                Err(bad) => panic!("frame {me} pulled {bad:?}"),
             }
         }
         pulled

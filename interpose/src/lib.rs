@@ -12,6 +12,7 @@ mod errno;
 mod faults;
 mod fdtable;
 mod hooks;
+mod patience;
 mod policy;
 mod process;
 mod readiness;

@@ -14,13 +14,13 @@ use crate::stream::wait::{self, Want};
 use crate::stream::{open, ready};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
-use crate::{descriptors, errno, real, startup, tls};
+use crate::patience::{self, SPINS};
+use crate::{descriptors, errno, real, tls};
 use core::sync::atomic::{fence, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
 use rdma_engine::abi::arena::Phase;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::lock::Lock;
-use rdma_engine::sync::spin_hint;
 use rdma_engine::{sys, syscall};
 
 /// Epoll sets that a process can have with accelerated streams in them.
@@ -82,12 +82,6 @@ fn token(kind: u64, fd: i32) -> u64 {
 
 /// Every so many waits the kernel is asked even if rings have events.
 const ASK_EVERY: u32 = 8;
-const SPINS: u32 = 12;
-const YIELD_NS: u64 = 20_000;
-const LATENCY_NS: u64 = 200_000;
-const LONG_YIELD_NS: u64 = 300_000;
-const SLEEPY: u32 = 8;
-
 /// Sets in use.
 fn sets() -> impl Iterator<Item = &'static Set> {
     TABLE
@@ -799,41 +793,21 @@ fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
     kept + set.collect(&mut events[kept..], false)
 }
 
-/// Polls the hot streams: spins very little, then yields for a while.
+/// Polls the hot streams: spins very little, then yields for a while. Returns
+/// the number of events.
 fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>) -> usize {
-    let profile = startup::profile();
-    let sleeps = set.sleeps.load(Ordering::Relaxed);
-    let sleepy = profile == startup::Profile::Adaptive && sleeps >= SLEEPY && sleeps % 32 != 0;
-    if profile == startup::Profile::Frugal || sleepy || set.first.load(Ordering::Relaxed) == 0 {
+    if set.first.load(Ordering::Relaxed) == 0
+        || !patience::pays(set.sleeps.load(Ordering::Relaxed))
+    {
         return 0;
     }
-    for _ in 0..SPINS {
-        let n = set.collect(events, false);
-        if n > 0 {
-            return n;
-        }
-        spin_hint();
-    }
-    let limit = if profile == startup::Profile::Latency {
-        LATENCY_NS
-    } else {
-        YIELD_NS
+    let mut n = 0;
+    let mut check = || {
+        n = set.collect(events, false);
+        n > 0
     };
-    let start = sys::now_ns();
-    let mut last = start;
-    loop {
-        sys::sched_yield();
-        let n = set.collect(events, false);
-        if n > 0 {
-            return n;
-        }
-        let now = sys::now_ns();
-        if now - start > limit
-            || now - last > LONG_YIELD_NS
-            || deadline.is_some_and(|d| now >= d)
-        {
-            return 0;
-        }
-        last = now;
+    if !patience::spin(SPINS, &mut check) {
+        patience::yield_until(deadline, &mut check);
     }
+    n
 }

@@ -5,17 +5,12 @@ use crate::stream::wait::{self, Want};
 use crate::stream::{cutover, ready};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
-use crate::{descriptors, errno, real, startup};
+use crate::patience::{self, SPINS};
+use crate::{descriptors, errno, real};
 use core::sync::atomic::Ordering;
 use libc::{pollfd, POLLIN, POLLRDHUP};
 use rdma_engine::abi::arena::{Phase, RxMode};
-use rdma_engine::sync::spin_hint;
 use rdma_engine::sys;
-
-const SPINS: u32 = 12;
-const YIELD_NS: u64 = 20_000;
-const LATENCY_NS: u64 = 200_000;
-const LONG_YIELD_NS: u64 = 300_000;
 
 /// Entries that a merged poll has on the stack; more go by a mapping.
 const ON_STACK: usize = 257;
@@ -208,50 +203,23 @@ impl Poll<'_> {
             fds.iter().any(|p| {
                 merged(p.fd).is_some_and(|s| {
                     (p.events & POLLIN != 0 && ready::may_come_by_ring(&s, Want::In)
-                        && s.slot.rx.sleeps.load(Ordering::Relaxed) < 8)
+                        && patience::pays(s.slot.rx.sleeps.load(Ordering::Relaxed)))
                         || (p.events & libc::POLLOUT != 0 && ready::tx_is_fast(&s))
                 })
             })
         };
-        let profile = startup::profile();
-        if profile == startup::Profile::Frugal || !by_ring(self.fds) {
+        if !by_ring(self.fds) {
             return false;
         }
-        let hit = |fds: &[pollfd]| {
-            fds.iter().any(|p| {
+        let hit = || {
+            self.fds.iter().any(|p| {
                 merged(p.fd).filter(ours).is_some_and(|s| {
                     (p.events & POLLIN != 0 && ready::now(&s, Want::In))
                         || (p.events & libc::POLLOUT != 0 && ready::now(&s, Want::Out))
                 })
             })
         };
-        for _ in 0..SPINS {
-            if hit(self.fds) {
-                return true;
-            }
-            spin_hint();
-        }
-        let limit = if profile == startup::Profile::Latency {
-            LATENCY_NS
-        } else {
-            YIELD_NS
-        };
-        let start = sys::now_ns();
-        let mut last = start;
-        loop {
-            sys::sched_yield();
-            if hit(self.fds) {
-                return true;
-            }
-            let now = sys::now_ns();
-            if now - start > limit
-                || now - last > LONG_YIELD_NS
-                || self.deadline.is_some_and(|d| now >= d)
-            {
-                return false;
-            }
-            last = now;
-        }
+        patience::spin(SPINS, hit) || patience::yield_until(self.deadline, hit).is_some()
     }
 
     fn arm(&self) {

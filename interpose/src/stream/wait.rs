@@ -2,7 +2,7 @@
 //! the kernel on the TCP descriptor *and* the side channel.
 
 use super::ready;
-use crate::startup::{self, Profile};
+use crate::patience::{self, SPINS};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real, signals};
@@ -33,9 +33,7 @@ pub struct Waiter {
     slept: bool,
 }
 
-/// Turns of the first, spinning stage: about 0.3 us, and at the most 1.5 us where
-/// that pays.
-const SPINS: u32 = 12;
+/// Turns of the spinning stage at the most, where they pay: about 1.5 us.
 const SPINS_MOST: u32 = 72;
 /// A yield that brought the message this soon says that a little more spinning
 /// would have done without it.
@@ -44,16 +42,6 @@ const NEAR_MISS_NS: u64 = 1_500;
 /// apart.
 const LULLS: u32 = 4;
 const LULL_TURNS: u32 = 20;
-/// The second, yielding stage, in ns.
-const YIELD_NS: u64 = 20_000;
-/// The same for the latency profile.
-const LATENCY_NS: u64 = 200_000;
-/// A yield that took longer than this means that others want the processor.
-const LONG_YIELD_NS: u64 = 300_000;
-/// Waits in a row that ended asleep, after which spinning is not tried any more
-/// but now and then.
-const SLEEPY: u32 = 8;
-
 impl Waiter {
     /// A call on `fd` that may have to wait.
     pub fn new(fd: i32, want: Want) -> Waiter {
@@ -100,21 +88,9 @@ impl Waiter {
         if is_nonblocking(self.fd) {
             return false;
         }
-        let start = sys::now_ns();
-        for turn in 0.. {
-            if ready::window_has_room(s) {
-                return true;
-            }
-            if turn < SPINS && !ready::same_cpu(s) {
-                spin_hint();
-                continue;
-            }
-            sys::sched_yield();
-            if sys::now_ns() - start > YIELD_NS {
-                break;
-            }
-        }
-        false
+        let turns = if ready::same_cpu(s) { 0 } else { SPINS };
+        patience::spin(turns, || ready::window_has_room(s))
+            || patience::yield_until(None, || ready::window_has_room(s)).is_some()
     }
 
     /// A MSG_PEEK with MSG_WAITALL has seen some, and wants more. Rare, and no
@@ -151,37 +127,18 @@ impl Waiter {
 
     /// Spins, then yields. True if something has come.
     fn spin(&self, s: &Stream) -> bool {
-        let profile = startup::profile();
-        if profile == Profile::Frugal || !ready::may_come_by_ring(s, self.want) {
+        if !ready::may_come_by_ring(s, self.want) {
             return false;
         }
-        let sleeps = s.slot.rx.sleeps.load(Ordering::Relaxed);
-        if profile == Profile::Adaptive && sleeps >= SLEEPY && sleeps % 32 != 0 {
+        if !patience::pays(s.slot.rx.sleeps.load(Ordering::Relaxed)) {
             return ready::now(s, self.want);
         }
         if !ready::same_cpu(s) && self.poll_memory(s) {
             return true;
         }
-        let limit = if profile == Profile::Latency {
-            LATENCY_NS
-        } else {
-            YIELD_NS
-        };
-        let start = sys::now_ns();
-        let mut last = start;
-        loop {
-            sys::sched_yield();
-            let now = sys::now_ns();
-            if ready::now(s, self.want) {
-                learn(s, now - start < NEAR_MISS_NS);
-                return true;
-            }
-            if now - start > limit || now - last > LONG_YIELD_NS {
-                learn(s, false);
-                return false;
-            }
-            last = now;
-        }
+        let after = patience::yield_until(None, || ready::now(s, self.want));
+        learn(s, after.is_some_and(|ns| ns < NEAR_MISS_NS));
+        after.is_some()
     }
 
     /// The first stage: polls the line that the message will arrive in.
@@ -199,13 +156,8 @@ impl Waiter {
             }
             return false;
         }
-        for _ in 0..s.local.spins.load(Ordering::Relaxed).max(SPINS) {
-            if ready::now(s, self.want) {
-                return true;
-            }
-            spin_hint();
-        }
-        false
+        let turns = s.local.spins.load(Ordering::Relaxed).max(SPINS);
+        patience::spin(turns, || ready::now(s, self.want))
     }
 
     fn timeout(&mut self) -> Option<Option<u64>> {

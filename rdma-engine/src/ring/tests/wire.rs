@@ -5,7 +5,7 @@ use crate::abi::segment::Direction;
 use crate::lock::{Acquired, Lock};
 use crate::ring::*;
 use crate::segment::{self, Segment};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 use crate::sys;
 
 /// A ring in a memfd, with the private state of both sides.
@@ -41,6 +41,14 @@ impl Wire {
         wire.tx.begin();
         wire.rx.begin();
         wire
+    }
+
+    /// An empty ring, for whom nobody uses it; old bytes stay in its memory.
+    pub fn reset(&self) {
+        self.tx.begin();
+        self.rx.begin();
+        self.consumed().store(0, Ordering::Relaxed);
+        self.mem.header(0).store(0, Ordering::Relaxed);
     }
 
     pub fn words(&self) -> &Direction {

@@ -67,6 +67,16 @@ impl World {
         }
     }
 
+    /// An empty world again, whose memory is full of old records.
+    pub fn reset(&self) {
+        self.wire.reset();
+        self.pushed.len.store(0, Ordering::Relaxed);
+        self.pulled.len.store(0, Ordering::Relaxed);
+        for n in &self.numbers {
+            n.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Frame `me` pushes a record of up to `n` bytes.
     pub fn push(&self, me: usize, n: usize, limit: usize, stolen: bool) -> Push {
         self.push_by(&self.wire.producer(stolen), me, n, limit)

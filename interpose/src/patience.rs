@@ -1,0 +1,94 @@
+//! How long to look at memory before sleeping in the kernel.
+//!
+//! Spin very little, then yield for a while, then sleep. Never spin long without
+//! yielding: with more processes than cores that falls below plain TCP. A yield
+//! that takes very long says that a program which computes has the processor;
+//! then yielding is given up for a while, as a sleeper is woken ahead of such a
+//! program, and a yielder is not. (Where the neighbours are our own, a yield
+//! comes back within microseconds, however many they are.)
+
+use crate::startup::{self, Profile};
+use core::sync::atomic::{AtomicU64, Ordering};
+use rdma_engine::sync::spin_hint;
+use rdma_engine::sys;
+
+/// Turns of the spinning stage: about 0.3 us.
+pub const SPINS: u32 = 12;
+/// The yielding stage, in ns: by default, and in the latency profile.
+const YIELD_NS: u64 = 20_000;
+const LATENCY_NS: u64 = 200_000;
+/// A yield this long went to a program that computes.
+const LONG_YIELD_NS: u64 = 150_000;
+/// Waits in a row that ended asleep, after which spinning is tried only now and
+/// then.
+const SLEEPY: u32 = 8;
+const NOW_AND_THEN: u32 = 32;
+
+/// How long yielding is given up after a long yield: at first, and at the most.
+const GIVE_UP_NS: u64 = 4_000_000;
+const GIVE_UP_MOST_NS: u64 = 256_000_000;
+
+/// Until when yielding is given up (monotonic ns), and for how long the last time.
+static GIVEN_UP_UNTIL: AtomicU64 = AtomicU64::new(0);
+static GIVE_UP_SPAN: AtomicU64 = AtomicU64::new(GIVE_UP_NS);
+
+/// Is polling worth a try after `sleeps` waits in a row that ended asleep?
+#[inline]
+pub fn pays(sleeps: u32) -> bool {
+    match startup::profile() {
+        Profile::Frugal => false,
+        Profile::Latency => true,
+        Profile::Adaptive => sleeps < SLEEPY || sleeps % NOW_AND_THEN == 0,
+    }
+}
+
+/// The spinning stage: `check` up to `turns` times.
+#[inline]
+pub fn spin(turns: u32, mut check: impl FnMut() -> bool) -> bool {
+    for _ in 0..turns {
+        if check() {
+            return true;
+        }
+        spin_hint();
+    }
+    false
+}
+
+/// The yielding stage. Says after how many ns `check` was true; `None` if it
+/// never was, by `deadline` or the end of the stage.
+pub fn yield_until(deadline: Option<u64>, mut check: impl FnMut() -> bool) -> Option<u64> {
+    let limit = if startup::profile() == Profile::Latency {
+        LATENCY_NS
+    } else {
+        YIELD_NS
+    };
+    let start = sys::now_ns();
+    if start < GIVEN_UP_UNTIL.load(Ordering::Relaxed) {
+        return None;
+    }
+    let mut last = start;
+    loop {
+        sys::sched_yield();
+        let now = sys::now_ns();
+        judge(now, now - last);
+        if check() {
+            return Some(now - start);
+        }
+        if now - start > limit || deadline.is_some_and(|d| now >= d) {
+            return None;
+        }
+        last = now;
+    }
+}
+
+/// Learns from how long a yield took.
+#[inline]
+fn judge(now: u64, took: u64) {
+    if took > LONG_YIELD_NS {
+        let span = GIVE_UP_SPAN.load(Ordering::Relaxed);
+        GIVEN_UP_UNTIL.store(now + span, Ordering::Relaxed);
+        GIVE_UP_SPAN.store((span * 2).min(GIVE_UP_MOST_NS), Ordering::Relaxed);
+    } else if GIVE_UP_SPAN.load(Ordering::Relaxed) != GIVE_UP_NS {
+        GIVE_UP_SPAN.store(GIVE_UP_NS, Ordering::Relaxed);
+    }
+}

@@ -48,6 +48,9 @@ struct Set {
     unasked: AtomicU32,
     /// Waits in a row that ended asleep.
     sleeps: AtomicU32,
+    /// Not 0: a registration was changed. What the kernel reports of it at once is
+    /// the same edge that we report.
+    stale: AtomicU32,
 }
 
 static TABLE: [Set; SETS] = [const {
@@ -63,6 +66,7 @@ static TABLE: [Set; SETS] = [const {
         last: AtomicU32::new(0),
         unasked: AtomicU32::new(0),
         sleeps: AtomicU32::new(0),
+        stale: AtomicU32::new(0),
     }
 }; SETS];
 
@@ -184,6 +188,7 @@ impl Set {
             word.store(0, Ordering::Relaxed);
         }
         self.sleeps.store(0, Ordering::Relaxed);
+        self.stale.store(0, Ordering::Relaxed);
         self.local.store(0, Ordering::Release);
     }
 
@@ -245,6 +250,7 @@ impl Set {
             return false;
         }
         r.take(s);
+        self.stale.store(1, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::AcqRel);
         s.local.epolls.fetch_add(1, Ordering::AcqRel);
         self.heat(fd, r);
@@ -383,9 +389,7 @@ impl Set {
         let Some(s) = r.stream() else { return };
         if kind == SIDE {
             wait::answer_side(&s, events as i16);
-        } else {
-            ready::note_tcp(&s, events as i16);
-            // An edge of TCP's own.
+        } else if r.tcp_edge(&s, events) {
             r.set(super::register::EDGE);
         }
         let me = tls::tid();
@@ -480,7 +484,7 @@ pub fn watch(s: &Stream) {
 
 /// Somebody drained a doorbell that sleepers in sets may have been meant by.
 pub fn wake_sets(s: &Stream) {
-    if s.local.epolls.load(Ordering::Acquire) != 0 && !threads::single() {
+    if s.local.epolls.load(Ordering::Acquire) != 0 {
         watch(s);
     }
 }
@@ -605,6 +609,7 @@ impl Set {
         let done = self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
         if done == 0 {
             r.record(mask, data);
+            self.stale.store(1, Ordering::Relaxed);
             self.heat(fd, r);
         }
         self.lock.release(me);
@@ -685,12 +690,13 @@ fn merged(
         let unasked = set.unasked.fetch_add(1, Ordering::Relaxed);
         // With room for few events, one busy stream would starve the rest.
         let every = ASK_EVERY.min(events.len() as u32 + 1);
-        let ask = unasked % every == every - 1;
-        let mut n = 0;
-        if ask {
-            n = now(set, events, sleeper);
-        }
-        n += set.collect(&mut events[n..], false);
+        let ask = unasked % every == every - 1 || set.stale.swap(0, Ordering::Relaxed) != 0;
+        // One merged event for each descriptor: `now` collects as well.
+        let mut n = if ask {
+            now(set, events, sleeper)
+        } else {
+            set.collect(events, false)
+        };
         if n > 0 {
             set.sleeps.store(0, Ordering::Relaxed);
             return n as i32;

@@ -56,6 +56,9 @@ pub struct Registration {
     full: AtomicU32,
     /// The bits of the last report.
     last: AtomicU32,
+    /// `Rx::epoch` at the last report: TCP's bytes of a later one are news, even if
+    /// they came while the ring had its turn.
+    epoch: AtomicU64,
 }
 
 /// Registrations that a set can have: as many as descriptors are tracked.
@@ -126,10 +129,29 @@ impl Registration {
         let due = self.is(EDGE);
         let fresh = level & !self.last.swap(level, Ordering::Relaxed) != 0;
         let grew = level & bits::IN != 0 && self.grew(s);
+        let epoch = s.slot.rx.epoch.load(Ordering::Relaxed);
+        let turned = level & bits::IN != 0 && self.epoch.swap(epoch, Ordering::Relaxed) != epoch;
         let full = s.slot.tx.full.load(Ordering::Relaxed);
         let room = level & bits::OUT != 0 && self.full.swap(full, Ordering::Relaxed) != full;
         self.clear(EDGE);
-        due || fresh || grew || room
+        due || fresh || grew || turned || room
+    }
+
+    /// The kernel has reported `events` of the TCP descriptor: is that an edge of
+    /// what the program asked for? What a ring carries is not TCP's to report.
+    pub fn tcp_edge(&self, s: &Stream, events: u32) -> bool {
+        const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+        const INPUT: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDHUP) as u32;
+        const OUTPUT: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM) as u32;
+        let news = ready::note_tcp(s, events as i16);
+        let mut asked = self.mask.load(Ordering::Relaxed) | ALWAYS;
+        if ready::rx_is_on_ring(s) {
+            asked &= !INPUT;
+        }
+        if ready::tx_is_fast(s) {
+            asked &= !OUTPUT;
+        }
+        news || events & asked != 0
     }
 
     /// Has the ring grown since the last report?
@@ -137,7 +159,8 @@ impl Registration {
         let Some(segment) = s.segment() else {
             return false;
         };
-        if s.slot.rx_mode() != RxMode::Fast {
+        // What was put on the wire behind a cut that nobody has seen yet counts.
+        if s.slot.rx_mode() == RxMode::Plain {
             return false;
         }
         let me = crate::tls::tid();

@@ -275,8 +275,8 @@ impl Set {
         }
     }
 
-    /// Reports of hot streams into `out`; streams with nothing to report leave
-    /// the list if `cool`.
+    /// Reports of hot streams into `out`; with `cool`, before a sleep, the bells are
+    /// armed, and streams with nothing to report leave the list.
     fn collect(&self, out: &mut [epoll_event], cool: bool) -> usize {
         let (n, left) = self.collect_locked(out, cool);
         if left {
@@ -312,7 +312,14 @@ impl Set {
                 self.heat(this, r);
                 continue;
             }
-            let report = r.stream().map_or(0, |s| r.report(&s, this));
+            let report = r.stream().map_or(0, |s| {
+                // Armed and cooled under one lock: whoever takes the bell down makes
+                // the stream hot again, under the same lock.
+                if cool {
+                    self.arm(&s, r);
+                }
+                r.report(&s, this)
+            });
             if report != 0 {
                 out[n] = epoll_event {
                     events: report,
@@ -337,28 +344,48 @@ impl Set {
         (n, left)
     }
 
-    /// Arms the bells of all hot streams, before a sleep.
-    fn arm_all(&self) {
+    /// Arms the bells of a stream. The caller looks at it afterwards.
+    fn arm(&self, s: &Stream, r: &Registration) {
+        let (data, room) = r.bells(s);
+        if data {
+            wait::arm(s, Want::In);
+        }
+        if room {
+            wait::arm(s, Want::Out);
+        }
+    }
+
+    /// A thread leaves a wait while others may sleep in it: what comes next for the
+    /// hot streams has to wake those, since nobody knows when this one comes back.
+    fn hand_over(&self) {
+        // Partner: the fence between a sleeper's mark and its look at the list.
+        fence(Ordering::SeqCst);
+        if threads::single()
+            || self.first.load(Ordering::Relaxed) == 0
+            || !threads::anyone(&[Kind::SleepEpoll], self.index())
+        {
+            return;
+        }
         let me = tls::tid();
         self.lock.acquire(me);
+        let mut due = false;
         let mut fd = self.first.load(Ordering::Relaxed);
         while let Some(r) = (fd as i32)
             .checked_sub(1)
             .and_then(|f| self.registration(f))
         {
+            let this = fd as i32 - 1;
             fd = r.next.load(Ordering::Relaxed);
             let Some(s) = r.stream().filter(|_| r.is(TAKEN)) else {
                 continue;
             };
-            let (data, room) = r.bells(&s);
-            if data {
-                wait::arm(&s, Want::In);
-            }
-            if room {
-                wait::arm(&s, Want::Out);
-            }
+            self.arm(&s, r);
+            due |= r.is_due(&s, this);
         }
         self.lock.release(me);
+        if due {
+            self.wake();
+        }
     }
 
     /// Sorts out what the kernel reported: our tokens make streams hot, the
@@ -411,17 +438,32 @@ impl Set {
         if threads::single() || !threads::anyone(&[Kind::SleepEpoll], self.index()) {
             return;
         }
-        let mut fd = self.local.load(Ordering::Acquire) - 1;
-        if fd < 0 {
-            fd = descriptors::eventfd();
-            if fd < 0 {
-                return;
-            }
-            let old = self.local.swap(fd + 1, Ordering::AcqRel) - 1;
-            descriptors::close(old);
-            self.control(EPOLL_CTL_ADD, fd, bits::IN, token(LOCAL, fd));
+        descriptors::ring_eventfd(self.bell());
+    }
+
+    /// The eventfd that wakes sleepers in the set, made when there are several
+    /// threads; -1 if there is none.
+    fn bell(&self) -> i32 {
+        let fd = self.local.load(Ordering::Acquire) - 1;
+        if fd >= 0 || threads::single() {
+            return fd;
         }
-        descriptors::ring_eventfd(fd);
+        let fd = descriptors::eventfd();
+        if fd < 0 {
+            return -1;
+        }
+        if self.control(EPOLL_CTL_ADD, fd, bits::IN, token(LOCAL, fd)) < 0 {
+            descriptors::close(fd);
+            return -1;
+        }
+        let mine = self
+            .local
+            .compare_exchange(0, fd + 1, Ordering::AcqRel, Ordering::Acquire);
+        if let Err(theirs) = mine {
+            descriptors::close(fd);
+            return theirs - 1;
+        }
+        fd
     }
 }
 
@@ -448,8 +490,13 @@ pub fn take_over(s: &Stream) -> bool {
                 return false;
             }
             set.lock.acquire(me);
-            let taken = set.take(s, fd, r);
+            // The program may have changed it meanwhile: then it is our next try.
+            let same = r.is(VALID) && !r.is(TAKEN) && r.mask.load(Ordering::Relaxed) == mask;
+            let taken = same && set.take(s, fd, r);
             set.lock.release(me);
+            if !same {
+                return false;
+            }
             if !taken {
                 s.because(Reason::Resources);
                 return false;
@@ -558,20 +605,31 @@ pub unsafe fn control(ep: i32, op: i32, fd: i32, event: *mut epoll_event) -> i32
         }
         return done;
     };
-    if let (EPOLL_CTL_MOD, true, Some(_)) = (op, r.is(TAKEN), stream) {
-        return set.modify(fd, r, mask, data);
-    }
-    let done = plain();
+    // Under the lock, so that nobody takes the registration over in between.
+    let me = tls::tid();
+    set.lock.acquire(me);
+    let done = match (op, r.is(TAKEN), stream) {
+        (EPOLL_CTL_MOD, true, Some(_)) => set.modify(fd, r, mask, data),
+        _ => {
+            let done = plain();
+            if done == 0 && op == EPOLL_CTL_ADD {
+                set.untake(r);
+            }
+            if done == 0 {
+                r.record(mask, data);
+            }
+            done
+        }
+    };
+    let ours = r.is(TAKEN);
+    set.lock.release(me);
     if done != 0 {
         return done;
     }
-    let me = tls::tid();
-    set.lock.acquire(me);
-    if op == EPOLL_CTL_ADD {
-        set.untake(r);
+    if ours {
+        set.wake();
+        return 0;
     }
-    r.record(mask, data);
-    set.lock.release(me);
     if let Some(s) = stream {
         if s.phase() == Phase::Attached {
             set.adopt(&s, fd, r);
@@ -597,24 +655,18 @@ impl Set {
         }
     }
 
-    /// The program's MOD of a registration that is ours.
+    /// The program's MOD of a registration that is ours. The set's lock is held.
     fn modify(&self, fd: i32, r: &Registration, mask: u32, data: u64) -> i32 {
         if mask & bits::EXCLUSIVE != 0 {
             errno::set(libc::EINVAL);
             return -1;
         }
         let events = mask & bits::POLL | bits::IN | bits::RDHUP | bits::ET;
-        let me = tls::tid();
-        self.lock.acquire(me);
         let done = self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
         if done == 0 {
             r.record(mask, data);
             self.stale.store(1, Ordering::Relaxed);
             self.heat(fd, r);
-        }
-        self.lock.release(me);
-        if done == 0 {
-            self.wake();
         }
         errno::result(done) as i32
     }
@@ -673,6 +725,7 @@ pub fn wait(
         let kept = set.sift(&mut events[..n as usize]);
         let n = kept + set.collect(&mut events[kept..], false);
         if n > 0 || timeout_ns == Some(0) {
+            set.hand_over();
             return n as i32;
         }
     }
@@ -681,6 +734,17 @@ pub fn wait(
 }
 
 fn merged(
+    set: &'static Set,
+    events: &mut [epoll_event],
+    deadline: Option<u64>,
+    sleeper: &impl Sleep,
+) -> i32 {
+    let n = merged_wait(set, events, deadline, sleeper);
+    set.hand_over();
+    n
+}
+
+fn merged_wait(
     set: &'static Set,
     events: &mut [epoll_event],
     deadline: Option<u64>,
@@ -710,13 +774,13 @@ fn merged(
             return n as i32;
         }
         // Arm, look once more, sleep.
-        set.arm_all();
         n = set.collect(events, true);
         if n > 0 {
             return n as i32;
         }
         set.sleeps.fetch_add(1, Ordering::Relaxed);
         let left = deadline.map(|d| d.saturating_sub(sys::now_ns()));
+        let left = wait::nap(left, set.bell());
         let r = {
             let _doing = Doing::begin(Kind::SleepEpoll, set.index());
             // Between our last look and the mark somebody may have missed us.

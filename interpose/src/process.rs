@@ -63,5 +63,6 @@ pub fn after_fork_in_child() {
     for s in streams::ours() {
         s.name_unborn(UNBORN, pid);
     }
+    crate::stream::close::after_fork();
     crate::readiness::epoll::after_fork();
 }

@@ -1,6 +1,7 @@
 //! The streams of this process: slots in the shared arena, and for each what
 //! is this process's own ([`Local`]).
 
+use crate::fdtable::{self, Entry};
 use crate::process;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use rdma_engine::abi::arena::{flags, Header, Phase, RxMode, Slot, HOLDERS, REASONS, SLOTS};
@@ -22,6 +23,9 @@ pub struct Local {
     /// The side channel, and the rendezvous listener: descriptor + 1, or 0.
     pub side: AtomicI32,
     pub listener: AtomicI32,
+    /// A duplicate of ours plus 1, made when the program's last descriptor was
+    /// closed under a call that is blocked: such a call keeps the stream open.
+    pub kept: AtomicI32,
     /// The program's descriptors of the stream: number + 1, or 0.
     fds: [AtomicI32; FDS],
     /// How many there are in all.
@@ -137,19 +141,22 @@ fn at(index: u32) -> Option<Stream> {
     })
 }
 
+/// All slots that were ever used.
+fn all() -> impl Iterator<Item = Stream> {
+    let high = header().map_or(0, |h| h.high.load(Ordering::Acquire));
+    (0..high.min(SLOTS)).filter_map(at)
+}
+
 /// All streams that this process holds.
 pub fn ours() -> impl Iterator<Item = Stream> {
-    let high = header().map_or(0, |h| h.high.load(Ordering::Acquire));
-    (0..high.min(SLOTS))
-        .filter_map(at)
-        .filter(|s| s.generation & 1 == 1 && s.local.fd_count.load(Ordering::Acquire) > 0)
+    all().filter(|s| s.generation & 1 == 1 && s.local.fd_count.load(Ordering::Acquire) > 0)
 }
 
 /// Where the number of our own descriptor `fd` is kept, if a stream has it.
 pub fn owner_of(fd: i32) -> Option<&'static AtomicI32> {
-    ours().find_map(|s| {
+    all().find_map(|s| {
         let l = s.local;
-        [&l.side, &l.listener]
+        [&l.side, &l.listener, &l.kept]
             .into_iter()
             .find(|w| w.load(Ordering::Acquire) == fd + 1)
     })
@@ -196,6 +203,7 @@ pub fn open(fd: i32) -> Option<Stream> {
     l.base.store(core::ptr::null_mut(), Ordering::Relaxed);
     l.side.store(0, Ordering::Relaxed);
     l.listener.store(0, Ordering::Relaxed);
+    l.kept.store(0, Ordering::Relaxed);
     for f in &l.fds[1..] {
         f.store(0, Ordering::Relaxed);
     }
@@ -354,6 +362,17 @@ impl Stream {
     /// A descriptor of the stream in this process.
     pub fn any_fd(&self) -> Option<i32> {
         self.descriptors().next()
+    }
+
+    /// The number by which a call that began on `fd` reaches the stream now: `fd`
+    /// may have been closed meanwhile, and name something else. -1 if there is none.
+    pub fn number(&self, fd: i32) -> i32 {
+        let (index, generation) = (self.index, self.generation);
+        if fdtable::get(fd) == (Entry::Stream { index, generation }) {
+            return fd;
+        }
+        let kept = self.local.kept.load(Ordering::Acquire) - 1;
+        self.any_fd().unwrap_or(kept)
     }
 
     /// The descriptors that are remembered.

@@ -160,6 +160,8 @@ fn claim_of_the_dead(tid: u32) -> Option<&'static Mark> {
 pub struct Doing {
     mark: &'static Mark,
     before: u64,
+    /// What stood in the mark's set, for a poll in a handler that has interrupted one.
+    before_set: Option<u64>,
 }
 
 impl Doing {
@@ -172,17 +174,29 @@ impl Doing {
         // The store comes before what follows in program order; membarrier on
         // the looking side does the rest.
         compiler_fence(Ordering::SeqCst);
-        Some(Doing { mark, before })
+        Some(Doing {
+            mark,
+            before,
+            before_set: None,
+        })
     }
 
     /// Marks the thread as inside a poll or select over the streams of `set`.
     pub fn begin_many(kind: Kind, set: u64) -> Option<Doing> {
         let mark = mine()?;
         let before = mark.doing.load(Ordering::Relaxed);
-        mark.set.store(set, Ordering::Relaxed);
-        mark.doing.store(word(kind, 0), Ordering::Relaxed);
+        // The interrupted frame's streams stay marked.
+        let many = [Kind::Many, Kind::SleepMany].map(|k| word(k, 0));
+        let was = mark.set.load(Ordering::Relaxed);
+        let nested = if many.contains(&before) { was } else { 0 };
+        mark.set.store(set | nested, Ordering::Relaxed);
+        mark.doing.store(word(kind, 0), Ordering::Release);
         compiler_fence(Ordering::SeqCst);
-        Some(Doing { mark, before })
+        Some(Doing {
+            mark,
+            before,
+            before_set: Some(was),
+        })
     }
 
     /// Changes what the thread is doing with the same stream.
@@ -212,6 +226,9 @@ impl Drop for Doing {
     #[inline]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
+        if let Some(set) = self.before_set {
+            self.mark.set.store(set, Ordering::Release);
+        }
         self.mark.doing.store(self.before, Ordering::Release);
     }
 }

@@ -72,12 +72,16 @@ crate::hooks! {
     }
 
     fn sendfile(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
-        let moved = transfer::sendfile(out, from, (!offset.is_null()).then_some(offset), n);
-        moved.unwrap_or_else(|| {
-            transfer::by_kernel(out, Kind::PlainSend, || unsafe {
-                real::sendfile(out, from, offset, n)
-            })
-        })
+        let call = || unsafe { real::sendfile(out, from, offset, n) };
+        let at = (!offset.is_null()).then_some(offset);
+        for _ in 0..transfer::TRIES {
+            let served = transfer::sendfile(out, from, at, n)
+                .or_else(|| transfer::by_kernel(out, Kind::PlainSend, call));
+            if let Some(n) = served {
+                return n;
+            }
+        }
+        transfer::refused()
     }
 
     fn sendfile64(out: c_int, from: c_int, offset: *mut off_t, n: size_t) -> ssize_t {
@@ -85,20 +89,26 @@ crate::hooks! {
     }
 
     fn splice(from: c_int, off_in: *mut i64, to: c_int, off_out: *mut i64, n: size_t, flags: u32) -> ssize_t {
-        let served = if off_in.is_null() && off_out.is_null() && n > 0 {
-            transfer::splice_in(from, to, n, flags)
-                .or_else(|| transfer::splice_out(from, to, n, flags))
-        } else {
-            None
-        };
         let call = || unsafe { real::splice(from, off_in, to, off_out, n, flags) };
-        match served {
-            Some(n) => n,
-            None if crate::stream::of(to).is_some() => {
-                transfer::by_kernel(to, Kind::PlainSend, call)
-            }
-            None => transfer::by_kernel(from, Kind::PlainRecv, call),
+        let odd = !off_in.is_null() || !off_out.is_null() || n == 0;
+        if odd || !(transfer::is_pipe(from) || transfer::is_pipe(to)) {
+            return call();
         }
+        for _ in 0..transfer::TRIES {
+            let served = transfer::splice_in(from, to, n, flags)
+                .or_else(|| transfer::splice_out(from, to, n, flags))
+                .or_else(|| {
+                    if crate::stream::of(to).is_some() {
+                        transfer::by_kernel(to, Kind::PlainSend, call)
+                    } else {
+                        transfer::by_kernel(from, Kind::PlainRecv, call)
+                    }
+                });
+            if let Some(n) = served {
+                return n;
+            }
+        }
+        transfer::refused()
     }
 }
 

@@ -8,10 +8,10 @@
 //!
 //! Lock order: a set's lock, then a stream direction's.
 
-use super::register::{bits, Registration, FIRED, HOT, REGISTRATIONS, TAKEN, VALID};
+use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
 use crate::fdtable::{self, Entry};
 use crate::stream::wait::{self, Want};
-use crate::stream::{open, ready};
+use crate::stream::open;
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::patience::{self, SPINS};
@@ -48,6 +48,9 @@ struct Set {
     unasked: AtomicU32,
     /// Waits in a row that ended asleep.
     sleeps: AtomicU32,
+    /// Not 0: a registration was changed. What the kernel reports of it at once is
+    /// the same edge that we report.
+    stale: AtomicU32,
 }
 
 static TABLE: [Set; SETS] = [const {
@@ -63,6 +66,7 @@ static TABLE: [Set; SETS] = [const {
         last: AtomicU32::new(0),
         unasked: AtomicU32::new(0),
         sleeps: AtomicU32::new(0),
+        stale: AtomicU32::new(0),
     }
 }; SETS];
 
@@ -178,6 +182,7 @@ impl Set {
             word.store(0, Ordering::Relaxed);
         }
         self.sleeps.store(0, Ordering::Relaxed);
+        self.stale.store(0, Ordering::Relaxed);
         self.local.store(0, Ordering::Release);
     }
 
@@ -241,6 +246,7 @@ impl Set {
             return false;
         }
         r.take(s);
+        self.stale.store(1, Ordering::Relaxed);
         self.taken.fetch_add(1, Ordering::AcqRel);
         s.local.epolls.fetch_add(1, Ordering::AcqRel);
         self.heat(fd, r);
@@ -265,8 +271,8 @@ impl Set {
         }
     }
 
-    /// Reports of hot streams into `out`. Before a sleep (`cool`), each is armed,
-    /// and leaves the list if it has nothing to report.
+    /// Reports of hot streams into `out`; with `cool`, before a sleep, the bells are
+    /// armed, and streams with nothing to report leave the list.
     fn collect(&self, out: &mut [epoll_event], cool: bool) -> usize {
         let (n, left) = self.collect_locked(out, cool);
         if left {
@@ -301,13 +307,14 @@ impl Set {
                 self.heat(this, r);
                 continue;
             }
-            let stream = r.stream();
-            if let (true, Some(s)) = (cool, &stream) {
-                // Arm, then look: in this order, and for each in turn, so that no
-                // stream cools that nobody has armed.
-                arm(r, s);
-            }
-            let report = stream.map_or(0, |s| r.report(&s, this));
+            let report = r.stream().map_or(0, |s| {
+                // Armed and cooled under one lock: whoever takes the bell down makes
+                // the stream hot again, under the same lock.
+                if cool {
+                    self.arm(&s, r);
+                }
+                r.report(&s, this)
+            });
             if report != 0 {
                 out[n] = epoll_event {
                     events: report,
@@ -331,28 +338,45 @@ impl Set {
         (n, left)
     }
 
-    /// Before this thread leaves with events while others may sleep here: what
-    /// stays hot was watched by us, and has to be able to wake them.
+    /// Arms the bells of a stream. The caller looks at it afterwards.
+    fn arm(&self, s: &Stream, r: &Registration) {
+        let (data, room) = r.bells(s);
+        if data {
+            wait::arm(s, Want::In);
+        }
+        if room {
+            wait::arm(s, Want::Out);
+        }
+    }
+
+    /// A thread leaves a wait while others may sleep in it: what comes next for the
+    /// hot streams has to wake those, since nobody knows when this one comes back.
     fn hand_over(&self) {
-        if threads::single() || self.first.load(Ordering::Relaxed) == 0 {
+        // Partner: the fence between a sleeper's mark and its look at the list.
+        fence(Ordering::SeqCst);
+        if threads::single()
+            || self.first.load(Ordering::Relaxed) == 0
+            || !threads::anyone(&[Kind::SleepEpoll], self.index())
+        {
             return;
         }
-        let mut ready_now = false;
+        let held = self.hold();
+        let mut due = false;
+        let mut fd = self.first.load(Ordering::Relaxed);
+        while let Some(r) = (fd as i32)
+            .checked_sub(1)
+            .and_then(|f| self.registration(f))
         {
-            let _held = self.hold();
-            let mut fd = self.first.load(Ordering::Relaxed);
-            while let Some(r) = (fd as i32)
-                .checked_sub(1)
-                .and_then(|f| self.registration(f))
-            {
-                fd = r.next.load(Ordering::Relaxed);
-                if let Some(s) = r.stream().filter(|_| r.is(TAKEN) && !r.is(FIRED)) {
-                    arm(r, &s);
-                    ready_now |= ready::now(&s, Want::In) && !r.was_reported();
-                }
-            }
+            let this = fd as i32 - 1;
+            fd = r.next.load(Ordering::Relaxed);
+            let Some(s) = r.stream().filter(|_| r.is(TAKEN)) else {
+                continue;
+            };
+            self.arm(&s, r);
+            due |= r.is_due(&s, this);
         }
-        if ready_now {
+        drop(held);
+        if due {
             self.wake();
         }
     }
@@ -385,9 +409,7 @@ impl Set {
         let Some(s) = r.stream() else { return };
         if kind == SIDE {
             wait::answer_side(&s, events as i16);
-        } else {
-            ready::note_tcp(&s, events as i16);
-            // An edge of TCP's own.
+        } else if r.tcp_edge(&s, events) {
             r.set(super::register::EDGE);
         }
         let _held = self.hold();
@@ -407,17 +429,32 @@ impl Set {
         if threads::single() || !threads::anyone(&[Kind::SleepEpoll], self.index()) {
             return;
         }
-        let mut fd = self.local.load(Ordering::Acquire) - 1;
-        if fd < 0 {
-            fd = descriptors::eventfd();
-            if fd < 0 {
-                return;
-            }
-            let old = self.local.swap(fd + 1, Ordering::AcqRel) - 1;
-            descriptors::close(old);
-            self.control(EPOLL_CTL_ADD, fd, bits::IN, token(LOCAL, fd));
+        descriptors::ring_eventfd(self.bell());
+    }
+
+    /// The eventfd that wakes sleepers in the set, made when there are several
+    /// threads; -1 if there is none.
+    fn bell(&self) -> i32 {
+        let fd = self.local.load(Ordering::Acquire) - 1;
+        if fd >= 0 || threads::single() {
+            return fd;
         }
-        descriptors::ring_eventfd(fd);
+        let fd = descriptors::eventfd();
+        if fd < 0 {
+            return -1;
+        }
+        if self.control(EPOLL_CTL_ADD, fd, bits::IN, token(LOCAL, fd)) < 0 {
+            descriptors::close(fd);
+            return -1;
+        }
+        let mine = self
+            .local
+            .compare_exchange(0, fd + 1, Ordering::AcqRel, Ordering::Acquire);
+        if let Err(theirs) = mine {
+            descriptors::close(fd);
+            return theirs - 1;
+        }
+        fd
     }
 }
 
@@ -442,10 +479,14 @@ pub fn take_over(s: &Stream) -> bool {
             if mask & bits::ONESHOT != 0 {
                 return false;
             }
-            let taken = {
-                let _held = set.hold();
-                set.take(s, fd, r)
-            };
+            // The program may have changed it meanwhile: then it is our next try.
+            let held = set.hold();
+            let same = r.is(VALID) && !r.is(TAKEN) && r.mask.load(Ordering::Relaxed) == mask;
+            let taken = same && set.take(s, fd, r);
+            drop(held);
+            if !same {
+                return false;
+            }
             if !taken {
                 s.because(Reason::Resources);
                 return false;
@@ -478,7 +519,7 @@ pub fn watch(s: &Stream) {
 
 /// Somebody drained a doorbell that sleepers in sets may have been meant by.
 pub fn wake_sets(s: &Stream) {
-    if s.local.epolls.load(Ordering::Acquire) != 0 && !threads::single() {
+    if s.local.epolls.load(Ordering::Acquire) != 0 {
         watch(s);
     }
 }
@@ -555,19 +596,28 @@ pub unsafe fn control(ep: i32, op: i32, fd: i32, event: *mut epoll_event) -> i32
         }
         return done;
     };
-    if r.is(TAKEN) && stream.is_some_and(|s| r.is_of(&s)) {
-        return set.change(op, fd, r, mask, data);
-    }
-    let done = plain();
+    // Under the lock, so that nobody takes the registration over in between.
+    let held = set.hold();
+    let ours = r.is(TAKEN) && stream.is_some_and(|s| r.is_of(&s));
+    let done = if ours {
+        set.change(op, fd, r, mask, data)
+    } else {
+        let done = plain();
+        if done == 0 && op == EPOLL_CTL_ADD {
+            set.untake(r);
+        }
+        if done == 0 {
+            r.record(mask, data);
+        }
+        done
+    };
+    drop(held);
     if done != 0 {
         return done;
     }
-    {
-        let _held = set.hold();
-        if op == EPOLL_CTL_ADD {
-            set.untake(r);
-        }
-        r.record(mask, data);
+    if ours {
+        set.wake();
+        return 0;
     }
     if let Some(s) = stream {
         if s.phase() == Phase::Attached {
@@ -595,7 +645,7 @@ impl Set {
     }
 
     /// The program's ADD or MOD of a registration that is ours. The kernel's
-    /// stays as it is.
+    /// stays as it is. The set's lock is held.
     fn change(&self, op: i32, fd: i32, r: &Registration, mask: u32, data: u64) -> i32 {
         let error = match (op, r.is(VALID)) {
             (EPOLL_CTL_ADD, true) => libc::EEXIST,
@@ -608,12 +658,8 @@ impl Set {
             errno::set(error);
             return -1;
         }
-        {
-            let _held = self.hold();
-            r.record(mask, data);
-            self.heat(fd, r);
-        }
-        self.wake();
+        r.record(mask, data);
+        self.heat(fd, r);
         0
     }
 
@@ -701,6 +747,7 @@ pub fn wait(
         let kept = set.sift(&mut events[..n as usize]);
         let n = kept + set.collect(&mut events[kept..], false);
         if n > 0 || timeout_ns == Some(0) {
+            set.hand_over();
             return n as i32;
         }
     }
@@ -720,11 +767,13 @@ fn first_look(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> Op
     let unasked = set.unasked.fetch_add(1, Ordering::Relaxed);
     // With room for few events, one busy stream would starve the rest.
     let every = ASK_EVERY.min(events.len() as u32 + 1);
-    let mut n = 0;
-    if unasked % every == every - 1 {
-        n = now(set, events, sleeper);
-    }
-    n += set.collect(&mut events[n..], false);
+    let ask = unasked % every == every - 1 || set.stale.swap(0, Ordering::Relaxed) != 0;
+    // One merged event for each descriptor: `now` collects as well.
+    let n = if ask {
+        now(set, events, sleeper)
+    } else {
+        set.collect(events, false)
+    };
     if n == 0 {
         return None;
     }
@@ -756,6 +805,7 @@ fn merged(
         }
         set.sleeps.fetch_add(1, Ordering::Relaxed);
         let left = deadline.map(|d| d.saturating_sub(sys::now_ns()));
+        let left = wait::nap(left, set.bell());
         let r = {
             let _doing = Doing::begin(Kind::SleepEpoll, set.index());
             // Between our last look and the mark somebody may have missed us.

@@ -79,7 +79,7 @@ pub fn merged_poll(
 ) -> i32 {
     let doing = Doing::begin_many(Kind::SleepMany, streams);
     let wake = doing.as_ref().map_or(-1, Doing::wake_fd);
-    with_scratch(fds.len() * 2 + 1, |scratch| match scratch {
+    let r = with_scratch(fds.len() * 2 + 1, |scratch| match scratch {
         Some(scratch) => Poll {
             fds,
             mask,
@@ -91,7 +91,13 @@ pub fn merged_poll(
             errno::set(libc::ENOMEM);
             -1
         }
-    })
+    });
+    drop(doing);
+    // A stream that was closed under us was kept for our sake.
+    if crate::stream::close::any_grave() {
+        crate::stream::close::dig();
+    }
+    r
 }
 
 /// Gives `f` room for `n` entries.
@@ -154,8 +160,8 @@ impl Poll<'_> {
             if self.expired() {
                 return self.kernel(scratch, Some(0)).unwrap_or_else(|e| e);
             }
-            if self.spin() {
-                continue;
+            if self.spin() && self.look() > 0 {
+                return self.finish(scratch);
             }
             self.arm();
             if self.look() > 0 {
@@ -192,7 +198,8 @@ impl Poll<'_> {
 
     /// Something of ours is ready: the kernel is asked about the others.
     fn finish(&mut self, scratch: &mut [pollfd]) -> i32 {
-        if self.fds.len() == 1 {
+        // With RDHUP asked for, TCP's word is wanted too: a death gives no other sign.
+        if self.fds.len() == 1 && self.fds[0].events & POLLRDHUP == 0 {
             return 1;
         }
         self.kernel(scratch, Some(0)).unwrap_or_else(|e| e)
@@ -257,7 +264,7 @@ impl Poll<'_> {
             scratch[n + i] = entry(if gone { -1 } else { side }, POLLIN);
         }
         scratch[2 * n] = entry(self.wake, POLLIN);
-        let ts = timeout.map(|ns| libc::timespec {
+        let ts = wait::nap(timeout, self.wake).map(|ns| libc::timespec {
             tv_sec: (ns / 1_000_000_000) as i64,
             tv_nsec: (ns % 1_000_000_000) as i64,
         });

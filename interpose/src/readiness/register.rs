@@ -57,6 +57,9 @@ pub struct Registration {
     full: AtomicU32,
     /// The bits of the last report.
     last: AtomicU32,
+    /// `Rx::epoch` at the last report: TCP's bytes of a later one are news, even if
+    /// they came while the ring had its turn.
+    epoch: AtomicU64,
 }
 
 /// Registrations that a set can have: as many as descriptors are tracked.
@@ -143,28 +146,71 @@ impl Registration {
         let due = self.is(EDGE);
         let fresh = level & !self.last.swap(level, Ordering::Relaxed) != 0;
         let grew = level & bits::IN != 0 && self.grew(s);
+        let epoch = s.slot.rx.epoch.load(Ordering::Relaxed);
+        let turned = level & bits::IN != 0 && self.epoch.swap(epoch, Ordering::Relaxed) != epoch;
         let full = s.slot.tx.full.load(Ordering::Relaxed);
         let room = level & bits::OUT != 0 && self.full.swap(full, Ordering::Relaxed) != full;
         self.clear(EDGE);
-        due || fresh || grew || room
+        due || fresh || grew || turned || room
+    }
+
+    /// The kernel has reported `events` of the TCP descriptor: is that an edge of
+    /// what the program asked for? What a ring carries is not TCP's to report.
+    pub fn tcp_edge(&self, s: &Stream, events: u32) -> bool {
+        const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+        const INPUT: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDHUP) as u32;
+        const OUTPUT: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM) as u32;
+        let news = ready::note_tcp(s, events as i16);
+        let mut asked = self.mask.load(Ordering::Relaxed) | ALWAYS;
+        if ready::rx_is_on_ring(s) {
+            asked &= !INPUT;
+        }
+        if ready::tx_is_fast(s) {
+            asked &= !OUTPUT;
+        }
+        let news = news && (events & ALWAYS != 0 || self.mask.load(Ordering::Relaxed) & INPUT != 0);
+        news || events & asked != 0
+    }
+
+    /// Would [`Registration::report`] say something, to another thread too?
+    pub fn is_due(&self, s: &Stream, fd: i32) -> bool {
+        let mask = self.mask.load(Ordering::Relaxed);
+        if self.is(FIRED) {
+            return false;
+        }
+        let level = ready::bits(s, fd, (mask & bits::POLL) as i16) as u16 as u32;
+        if level == 0 || mask & bits::ET == 0 {
+            return level != 0;
+        }
+        let full = s.slot.tx.full.load(Ordering::Relaxed);
+        self.is(EDGE)
+            || level & !self.last.load(Ordering::Relaxed) != 0
+            || level & bits::IN != 0 && self.tail(s).is_some_and(|t| t != self.tail_word())
+            || level & bits::OUT != 0 && self.full.load(Ordering::Relaxed) != full
+    }
+
+    fn tail_word(&self) -> u64 {
+        self.tail.load(Ordering::Relaxed)
     }
 
     /// Has the ring grown since the last report?
     fn grew(&self, s: &Stream) -> bool {
-        let Some(segment) = s.segment() else {
-            return false;
-        };
-        if s.slot.rx_mode() != RxMode::Fast {
-            return false;
+        self.tail(s)
+            .is_some_and(|now| self.tail.swap(now, Ordering::Relaxed) != now)
+    }
+
+    /// Where the ring ends now, as a word of [`Pos`].
+    fn tail(&self, s: &Stream) -> Option<u64> {
+        let segment = s.segment()?;
+        // What was put on the wire behind a cut that nobody has seen yet counts.
+        if s.slot.rx_mode() == RxMode::Plain {
+            return None;
         }
-        let me = crate::tls::tid();
         let ring = segment.ring(s.into());
         let d = segment.direction(s.into());
-        s.slot.rx.lock.acquire(me);
+        let _held = crate::stream::hold(s, &s.slot.rx.lock);
         let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
-        let now = c.tail(Pos(self.tail.load(Ordering::Relaxed)));
-        s.slot.rx.lock.release(me);
-        self.tail.swap(now.0, Ordering::Relaxed) != now.0
+        Some(c.tail(Pos(self.tail_word())).0)
     }
 
     /// Does the stream's bell have to be armed before a sleep: for data, for

@@ -23,6 +23,10 @@ pub fn shutdown(s: &Stream, fd: i32, how: i32) -> i32 {
     if write {
         tell(s, sender_flags::SHUT);
     }
+    let deaf = (write || s.slot.has(flags::SHUT_WR)) && (read || s.slot.has(flags::SHUT_RD));
+    if deaf {
+        tell(s, sender_flags::DEAF);
+    }
     // SAFETY: no memory is passed.
     let r = unsafe { real::shutdown(fd, how) };
     if r == 0 {
@@ -106,7 +110,9 @@ pub fn before(fd: i32) -> Closing {
     // A call that is blocked in another thread keeps the socket open
     // (close(2)): what the peer is told has to wait for it.
     let busy = s.phase() == Phase::Attached && threads::barrier() && threads::others_in_use(s.index);
-    if last && !busy {
+    if busy {
+        keep(&s, fd);
+    } else if last {
         part(&s, fd);
     }
     Closing {
@@ -115,12 +121,21 @@ pub fn before(fd: i32) -> Closing {
     }
 }
 
+/// A blocked call keeps the stream open, and so do we: what the call finds when it
+/// wakes, and whether the peer sees an end or a reset, is settled when it is over.
+fn keep(s: &Stream, fd: i32) {
+    // SAFETY: no memory is passed.
+    let copy = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, 0) };
+    let kept = descriptors::adopt(copy as i32);
+    s.local.kept.store(kept + 1, Ordering::Release);
+}
+
 /// The last descriptor of the last holder is about to go.
 fn part(s: &Stream, fd: i32) {
     if s.phase() != Phase::Attached {
         return;
     }
-    if s.slot.rx_mode() == RxMode::Fast && ready::unread(s) > 0 {
+    if s.slot.rx_mode() != RxMode::Plain && ready::unread(s) > 0 {
         // As the kernel does on unread data: reset instead of FIN.
         reset_on_close(fd);
     }
@@ -190,6 +205,21 @@ pub fn any_grave() -> bool {
 
 static BURIED: AtomicU64 = AtomicU64::new(0);
 
+/// In a forked child: nobody here uses them, and the last word is the parent's.
+pub fn after_fork() {
+    for grave in &GRAVES {
+        let word = grave.swap(0, Ordering::AcqRel);
+        if word == 0 {
+            continue;
+        }
+        let index = (word as u32 & 0x7fff_ffff) >> 1;
+        if let Some(s) = streams::get(index, (word >> 32) as u32) {
+            free(s, false);
+        }
+    }
+    BURIED.store(0, Ordering::Release);
+}
+
 /// Frees the streams whose last users have left meanwhile.
 #[cold]
 pub fn dig() {
@@ -214,10 +244,15 @@ pub fn dig() {
 }
 
 fn free(s: Stream, last: bool) {
-    if last {
-        // Said already, unless a blocked call kept the socket open.
+    let kept = s.local.kept.swap(0, Ordering::AcqRel) - 1;
+    if last && kept >= 0 {
+        part(&s, kept);
+    } else if last {
+        // Said already, unless there was no descriptor for a duplicate.
         tell(&s, sender_flags::SHUT | sender_flags::CLOSED);
     }
+    // Before the side channel, whose end says that the last word has been spoken.
+    descriptors::close(kept);
     let side = s.local.side.swap(0, Ordering::AcqRel) - 1;
     descriptors::close(side);
     let listener = s.local.listener.swap(0, Ordering::AcqRel) - 1;

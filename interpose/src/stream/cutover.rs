@@ -399,28 +399,39 @@ pub fn recall(s: &Stream) {
 
 /// Ready to Idle, unless the sender was faster.
 fn take_back_promise(s: &Stream) {
-    let Some(segment) = s.segment() else { return };
-    let d = segment.direction(s.into());
     let me = tls::tid();
-    sys::with_signals_blocked(|| {
+    let back = sys::with_signals_blocked(|| {
         if s.slot.rx.lock.acquire(me) == Acquired::Stolen {
-            return;
+            return false;
         }
-        let epoch = s.slot.rx.epoch.load(Ordering::Relaxed);
-        let back = d.gate.compare_exchange(
-            gate::word(epoch, gate::READY),
-            gate::word(epoch, gate::IDLE),
-            Ordering::SeqCst,
-            Ordering::Acquire,
-        );
-        if back.is_ok() {
-            s.slot
-                .rx
-                .mode
-                .store(RxMode::Plain as u32, Ordering::SeqCst);
-        }
+        let back = withdraw_promise(s);
         s.slot.rx.lock.release(me);
+        back
     });
+    if back {
+        threads::wake_sleepers(s.index);
+    }
+}
+
+/// [`take_back_promise`] with the direction's lock held. False if there was none,
+/// or the sender was faster.
+pub fn withdraw_promise(s: &Stream) -> bool {
+    let Some(segment) = s.segment() else {
+        return false;
+    };
+    let d = segment.direction(s.into());
+    let epoch = s.slot.rx.epoch.load(Ordering::Relaxed);
+    let back = d.gate.compare_exchange(
+        gate::word(epoch, gate::READY),
+        gate::word(epoch, gate::IDLE),
+        Ordering::SeqCst,
+        Ordering::Acquire,
+    );
+    if back.is_ok() {
+        let plain = RxMode::Plain as u32;
+        s.slot.rx.mode.store(plain, Ordering::SeqCst);
+    }
+    back.is_ok()
 }
 
 /// The receiver, with its lock held, has found the cut-back record at the head
@@ -434,5 +445,7 @@ pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     d.gate.store(gate::word(next, gate::IDLE), Ordering::SeqCst);
     s.local.calls.store(0, Ordering::Relaxed);
     s.slot.heat.store(0, Ordering::Relaxed);
+    // Who sleeps on the wire has to listen to TCP again.
+    threads::wake_sleepers(s.index);
 }
 

@@ -73,11 +73,22 @@ pub fn now(s: &Stream, want: Want) -> bool {
     }
 }
 
-/// Has the peer closed in good order?
+fn peer_flags(s: &Stream, segment: Segment) -> u32 {
+    let words = &segment.direction(s.into()).sender.flags;
+    words.load(Ordering::Acquire)
+}
+
+/// Is there nobody at the other end to read what we send: has the peer closed in
+/// good order, or shut both directions? Then TCP gives the answer (a reset).
 #[inline]
 pub fn peer_has_closed(s: &Stream, segment: Segment) -> bool {
-    let words = &segment.direction(s.into()).sender.flags;
-    words.load(Ordering::Acquire) & sender_flags::CLOSED != 0
+    peer_flags(s, segment) & (sender_flags::CLOSED | sender_flags::DEAF) != 0
+}
+
+/// Is a FIN of the peer here, or under way?
+#[inline]
+fn peer_has_shut(s: &Stream, segment: Segment) -> bool {
+    peer_flags(s, segment) & (sender_flags::CLOSED | sender_flags::SHUT) != 0
 }
 
 fn in_flight(s: &Stream, segment: Segment) -> u64 {
@@ -100,6 +111,17 @@ pub fn window_has_room(s: &Stream) -> bool {
 /// Bytes that our side has sent by the wire and the peer has not taken.
 pub fn unread_by_peer(s: &Stream) -> u64 {
     s.segment().map_or(0, |g| in_flight(s, g))
+}
+
+/// Is there anything to read right now, on the wire that has its turn?
+#[cold]
+pub fn more(s: &Stream, fd: i32) -> bool {
+    match s.segment() {
+        Some(segment) if rx_is_on_ring(s) => {
+            s.slot.rx.consumer.anything(&segment.ring(s.into()))
+        }
+        _ => super::cutover::queued(fd) > 0,
+    }
 }
 
 /// Bytes in the ring that the program has not taken. Takes no lock: as
@@ -308,6 +330,30 @@ fn detach(s: &Stream, segment: Segment) -> Once {
     Once::Again
 }
 
+/// The same for a program that only asks poll or epoll: what TCP brings from now
+/// on has to wake it.
+#[cold]
+fn settle_gone(s: &Stream, fd: i32, segment: Segment) {
+    poll_end(s, fd);
+    if s.slot.has(flags::TCP_END | flags::RESET) {
+        return;
+    }
+    let _held = super::hold(s, &s.slot.rx.lock);
+    if s.slot.rx.consumer.anything(&segment.ring(s.into())) {
+        return;
+    }
+    match s.slot.rx_mode() {
+        RxMode::Plain => {}
+        RxMode::Promised => {
+            super::cutover::withdraw_promise(s);
+        }
+        RxMode::Fast if left_on_tcp(s) == 0 => {
+            detach(s, segment);
+        }
+        RxMode::Fast => {}
+    }
+}
+
 /// poll(2) bits of a stream whose receiving direction is on the ring. HUP, ERR
 /// and RDHUP are the kernel's; what came before them is in the ring already.
 pub fn input_bits(s: &Stream, fd: i32) -> i16 {
@@ -317,9 +363,9 @@ pub fn input_bits(s: &Stream, fd: i32) -> i16 {
     if s.slot.rx.consumer.anything(&ring) && !is_cut_back(s, segment) {
         bits |= POLLIN;
     }
-    if s.slot.has(ENDED | flags::SHUT_WR) {
+    if s.slot.has(ENDED | flags::SHUT_WR) || peer_has_shut(s, segment) {
         if s.slot.has(flags::PEER_GONE) {
-            poll_end(s, fd);
+            settle_gone(s, fd, segment);
         }
         if s.slot.has(flags::RESET) || has_died(s, segment) {
             let told = s.slot.has(flags::RESET_TOLD);

@@ -13,7 +13,7 @@ use rdma_engine::abi::arena::{flags, Phase, RxMode};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell;
-use rdma_engine::ring::{Consumer, Pull};
+use rdma_engine::ring::{Consumer, Peek, Pull};
 use rdma_engine::segment::Segment;
 use rdma_engine::{sys, syscall};
 
@@ -85,6 +85,10 @@ pub fn add(word: &rdma_engine::sync::AtomicU64, n: u64) {
 pub enum Once {
     /// So many bytes; 0 is the end of the stream, or an empty buffer.
     Got(usize),
+    /// So many bytes, behind which the direction changes its wire. What the other
+    /// wire holds belongs to the same call: a short count says «that was all» to
+    /// readers that wait for an edge next.
+    Turn(usize),
     /// Nothing there now.
     Empty,
     /// The direction has just changed its wire: look again.
@@ -101,8 +105,16 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
     let whole = fl & MSG_WAITALL != 0 && fl & MSG_PEEK == 0;
     let peeks_for_all = fl & MSG_WAITALL != 0 && fl & MSG_PEEK != 0;
     loop {
-        match once(s, fd, iov, fl, doing) {
+        match once(s, waiter.fd, iov, fl, doing) {
             Once::Again => {}
+            Once::Turn(n) => {
+                total += n;
+                iov.advance(n);
+                waiter.served(s);
+                if iov.left() == 0 || !whole && !ready::more(s, waiter.fd) {
+                    return total as isize;
+                }
+            }
             Once::Got(0) => return total as isize,
             Once::Got(n) if peeks_for_all && n < iov.left() => {
                 // What is there stays there, and more is wanted.
@@ -120,6 +132,7 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
                 }
             }
             Once::Failed(e) => return if total > 0 { total as isize } else { -(e as isize) },
+            Once::Empty if total > 0 && !whole => return total as isize,
             Once::Empty => {
                 if let Err(e) = waiter.wait(s, fl & MSG_DONTWAIT != 0, doing) {
                     return if total > 0 { total as isize } else { -(e as isize) };
@@ -189,11 +202,25 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
             // sender does not come back to TCP before we have seen the cut.
             if !see_cut(s, segment) {
                 let r = counted(s, fd, iov, usize::MAX, fl, stolen);
-                return match r {
-                    // It may have cut in between.
-                    Once::Empty if see_cut(s, segment) => Once::Again,
-                    r => r,
+                let short = match r {
+                    Once::Empty => true,
+                    Once::Got(n) => n > 0 && n < iov.left() && fl & MSG_PEEK == 0,
+                    _ => false,
                 };
+                // It may have cut in between.
+                if short && see_cut(s, segment) {
+                    return match r {
+                        Once::Got(n) => Once::Turn(n),
+                        _ => Once::Again,
+                    };
+                }
+                if short && s.slot.has(flags::PEER_GONE) && cutover::withdraw_promise(s) {
+                    return match r {
+                        Once::Got(n) => Once::Turn(n),
+                        _ => Once::Again,
+                    };
+                }
+                return r;
             }
         }
         RxMode::Fast => {}
@@ -203,7 +230,10 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
         .load(Ordering::Relaxed)
         .wrapping_sub(rx.tcp_count.load(Ordering::Relaxed));
     if left > 0 {
-        return counted(s, fd, iov, left as usize, fl, stolen);
+        return match counted(s, fd, iov, left as usize, fl, stolen) {
+            Once::Got(n) if n as u64 == left && fl & MSG_PEEK == 0 => Once::Turn(n),
+            r => r,
+        };
     }
     from_ring(s, fd, segment, iov, fl)
 }
@@ -280,9 +310,24 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         if seen > 0 {
             return Once::Got(seen);
         }
+        // What has come since must not be taken either.
+        return match c.peek() {
+            Peek::Data => Once::Again,
+            Peek::Empty => ready::at_end(s, fd, segment),
+            Peek::CutBack => {
+                c.pass_cut_back();
+                cutover::received_cut_back(s, segment);
+                Once::Again
+            }
+            Peek::Broken => {
+                broken(s);
+                Once::Failed(libc::ECONNRESET)
+            }
+        };
     }
     let discard = fl & MSG_TRUNC != 0;
     let mut total = 0usize;
+    let mut turned = false;
     loop {
         if total == want && want > 0 {
             break;
@@ -300,11 +345,11 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
             Pull::Fault(f) if total == 0 => return Once::Failed(f.0),
             Pull::Fault(_) => break,
             Pull::Empty => break,
-            Pull::CutBack if total > 0 => break,
             Pull::CutBack => {
                 c.pass_cut_back();
                 cutover::received_cut_back(s, segment);
-                return Once::Again;
+                turned = true;
+                break;
             }
             Pull::Broken => {
                 if total == 0 {
@@ -316,11 +361,18 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         }
     }
     if total == 0 {
-        return ready::at_end(s, fd, segment);
+        return if turned {
+            Once::Again
+        } else {
+            ready::at_end(s, fd, segment)
+        };
     }
     add(&rx.wire_bytes, total as u64);
     add(&rx.messages, 1);
     wait::ring_if(s, room_bell(s, segment));
+    if turned {
+        return Once::Turn(total);
+    }
     Once::Got(total)
 }
 

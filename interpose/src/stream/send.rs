@@ -4,7 +4,7 @@ use super::cutover::{self, tx};
 use super::iov::Iov;
 use super::receive::{add, broken};
 use super::wait::{self, Waiter, Want};
-use super::{enter, heat, hold, ready};
+use super::{close, enter, heat, hold, ready};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use crate::{errno, real};
@@ -44,6 +44,21 @@ pub fn send(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) ->
 /// [`send`] for a stream whose ends have found each other.
 #[inline(never)]
 fn attached(
+    s: Stream,
+    doing: Option<Doing>,
+    fd: i32,
+    parts: &[iovec],
+    fl: i32,
+    plain: impl FnOnce() -> isize,
+) -> isize {
+    let n = marked(s, doing, fd, parts, fl, plain);
+    if close::any_grave() {
+        close::dig();
+    }
+    n
+}
+
+fn marked(
     s: Stream,
     doing: Option<Doing>,
     fd: i32,
@@ -122,7 +137,7 @@ fn merged(
         let r = if left == 0 {
             Once::OnTcp
         } else {
-            once(s, fd, left, room.window_only, |mem, off, n, done| {
+            once(s, room.fd(), left, room.window_only, |mem, off, n, done| {
                 iov.copy_in_behind(mem, off, n, done)
             })
         };
@@ -142,7 +157,11 @@ fn merged(
             }
             Once::Failed(e) => return ended(total, e),
             Once::OnTcp => {
-                if let Some(n) = by_tcp(s, fd, iov, fl, total, doing, &mut plain) {
+                if room.fd() != fd {
+                    // Closed while we slept: the number may name something else.
+                    plain = None;
+                }
+                if let Some(n) = by_tcp(s, room.fd(), iov, fl, total, doing, &mut plain) {
                     return n;
                 }
             }
@@ -213,7 +232,7 @@ fn rest_by_tcp(fd: i32, iov: &Iov, fl: i32) -> isize {
 /// Is there nobody to read the ring any more? Then TCP gives the errors that it
 /// would have given.
 #[inline]
-fn gone(s: &Stream) -> bool {
+pub fn gone(s: &Stream) -> bool {
     s.slot
         .has(flags::PEER_GONE | flags::SHUT_WR | flags::RESET | flags::TCP_DEAD)
         || s.segment().is_some_and(|g| ready::peer_has_closed(s, g))
@@ -343,6 +362,11 @@ impl Room {
             window_only: true,
             tries: 0,
         }
+    }
+
+    /// The number by which the stream is reached.
+    pub fn fd(&self) -> i32 {
+        self.waiter.fd
     }
 
     /// The ring was full: waits, or widens. `Err` is an errno.

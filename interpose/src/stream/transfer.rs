@@ -10,6 +10,14 @@ use rdma_engine::abi::arena::{Phase, RxMode};
 use rdma_engine::ring::{Fault, RawMemory};
 use rdma_engine::{sys, syscall};
 
+/// A call that finds the wire changed under it begins anew, so often.
+pub const TRIES: u32 = 64;
+
+/// The wire changed again and again: as if a signal had come.
+pub fn refused() -> isize {
+    errno::result(-(libc::EINTR as isize))
+}
+
 /// sendfile(2) to a stream on the wire: the file is read straight into the ring.
 /// `None`: not a stream on the wire; the kernel's own call serves.
 pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> Option<isize> {
@@ -17,9 +25,12 @@ pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> O
     if s.phase() != Phase::Attached || !on_wire(&s, out) {
         return None;
     }
-    // A pipe or a socket as the source is the kernel's business (EINVAL).
+    // A pipe or a socket as the source, or none at all: the kernel's errors.
     if !has_position(from) {
-        return None;
+        let o = offset.unwrap_or(core::ptr::null_mut());
+        // SAFETY: the program's own arguments.
+        let r = unsafe { syscall!(libc::SYS_sendfile, out, from, o, want) };
+        return Some(errno::result(r));
     }
     let at = match offset {
         None => None,
@@ -44,11 +55,11 @@ pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> O
         };
         filled(r)
     });
-    if let (Some(o), Some(at), Ok(n)) = (offset, at, moved) {
+    if let (Some(o), Some(at), Fed::Moved(n)) = (offset, at, &moved) {
         // SAFETY: writable a moment ago, and the program's own.
-        unsafe { *o = at + n as i64 };
+        unsafe { *o = at + *n as i64 };
     }
-    Some(finish(moved))
+    moved.result()
 }
 
 /// Is the sending direction on the wire, or can it be put there?
@@ -62,7 +73,8 @@ fn has_position(fd: i32) -> bool {
     unsafe { syscall!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) >= 0 }
 }
 
-fn is_pipe(fd: i32) -> bool {
+/// Is `fd` a pipe?
+pub fn is_pipe(fd: i32) -> bool {
     // SAFETY: F_GETPIPE_SZ passes no memory, and only a pipe has a size.
     unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_GETPIPE_SZ) > 0 }
 }
@@ -91,7 +103,7 @@ fn feed<F>(
     once: bool,
     doing: Option<&Doing>,
     mut fill: F,
-) -> Result<usize, i32>
+) -> Fed
 where
     F: FnMut(&RawMemory, u32, u32, usize) -> Result<u32, Fault>,
 {
@@ -99,7 +111,7 @@ where
     let mut room = Room::new(fd);
     while total < want {
         let mut dry = false;
-        let r = send::once(s, fd, want - total, room.window_only, |mem, off, n, done| {
+        let r = send::once(s, room.fd(), want - total, room.window_only, |mem, off, n, done| {
             let got = fill(mem, off, n, total + done)?;
             dry |= got == 0;
             Ok(got)
@@ -116,24 +128,60 @@ where
             Once::Full if dry => break,
             Once::Full => {
                 if let Err(e) = room.wait(s, false, doing) {
-                    return if total > 0 { Ok(total) } else { Err(e) };
+                    return ended(total, e);
                 }
             }
             // The direction went back to TCP: a short count is the answer.
             Once::OnTcp if total > 0 => break,
-            Once::OnTcp => return Err(libc::EAGAIN),
-            Once::Failed(e) => return if total > 0 { Ok(total) } else { Err(e) },
+            Once::OnTcp => return Fed::OnTcp,
+            Once::Failed(e) => return ended(total, e),
         }
     }
-    Ok(total)
+    Fed::Moved(total)
+}
+
+fn ended(total: usize, e: i32) -> Fed {
+    if total > 0 {
+        Fed::Moved(total)
+    } else {
+        Fed::Failed(e)
+    }
+}
+
+/// What [`feed`] came to.
+enum Fed {
+    Moved(usize),
+    Failed(i32),
+    /// The direction is on TCP: the kernel's own call serves.
+    OnTcp,
+}
+
+impl Fed {
+    /// Libc's convention, `None` for the kernel's own call.
+    fn result(self) -> Option<isize> {
+        match self {
+            Fed::Moved(n) => Some(finish(Ok(n))),
+            Fed::Failed(e) => Some(finish(Err(e))),
+            Fed::OnTcp => None,
+        }
+    }
 }
 
 /// The kernel's own sendfile or splice on a stream that is on TCP, with the
-/// thread marked: `kind` says which way the bytes go.
-pub fn by_kernel(fd: i32, kind: Kind, call: impl FnOnce() -> isize) -> isize {
+/// thread marked: `kind` says which way the bytes go. `None`: the direction has
+/// just left TCP.
+pub fn by_kernel(fd: i32, kind: Kind, call: impl Fn() -> isize) -> Option<isize> {
     let Some((s, doing)) = enter(fd, kind) else {
-        return call();
+        return Some(call());
     };
+    // A change that begins now sees our mark and is given up.
+    let left = match kind {
+        Kind::PlainSend => ready::tx_is_fast(&s) && !send::gone(&s),
+        _ => s.slot.rx_mode() != RxMode::Plain,
+    };
+    if left {
+        return None;
+    }
     let n = call();
     drop(doing);
     if n > 0 {
@@ -146,7 +194,7 @@ pub fn by_kernel(fd: i32, kind: Kind, call: impl FnOnce() -> isize) -> isize {
             super::heat::after_plain(&s, fd, n as usize);
         }
     }
-    n
+    Some(n)
 }
 
 /// splice(2) from a pipe to a stream on the wire.
@@ -180,7 +228,7 @@ pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> 
         // SAFETY: `to` is valid for `n` bytes of the ring.
         filled(unsafe { syscall!(libc::SYS_read, from, to, n) })
     });
-    Some(finish(moved))
+    moved.result()
 }
 
 /// splice(2) from a stream whose input is on the ring to a pipe.

@@ -26,7 +26,9 @@ pub enum Want {
 
 /// One call's waiting.
 pub struct Waiter {
-    fd: i32,
+    /// The number by which the stream is reached: another than the call began with
+    /// if that was closed while we slept.
+    pub fd: i32,
     want: Want,
     /// When SO_RCVTIMEO or SO_SNDTIMEO is over: unknown yet, never, or then.
     deadline: Option<Option<u64>>,
@@ -187,6 +189,7 @@ impl Waiter {
         if let Some(d) = doing {
             d.now(Kind::Use, s.index);
         }
+        self.fd = s.number(self.fd);
         r
     }
 
@@ -215,7 +218,7 @@ impl Waiter {
             entry(wake, libc::POLLIN),
         ];
         let before = signals::seen();
-        let n = call_ppoll(&mut p, timeout);
+        let n = call_ppoll(&mut p, nap(timeout, wake));
         disarm(s, self.want);
         if p[2].revents != 0 {
             descriptors::drain_eventfd(wake);
@@ -268,6 +271,16 @@ fn entry(fd: i32, events: i16) -> pollfd {
         events,
         revents: 0,
     }
+}
+
+/// How long a sleep may last that other threads end through `wake`: where there
+/// was no descriptor left for that, not long.
+pub fn nap(timeout: Option<u64>, wake: i32) -> Option<u64> {
+    const NAP_NS: u64 = 10_000_000;
+    if wake < 0 && !threads::single() {
+        return Some(timeout.unwrap_or(NAP_NS).min(NAP_NS));
+    }
+    timeout
 }
 
 /// ppoll(2) through libc: a cancellation point, as recv and send are.

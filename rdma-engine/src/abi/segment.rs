@@ -94,6 +94,9 @@ pub mod sender_flags {
     pub const SHUT: u32 = 1;
     /// The sender has closed its end in good order.
     pub const CLOSED: u32 = 2;
+    /// The sender has shut both directions: what is still sent to it has to go by
+    /// TCP, whose answer is a reset.
+    pub const DEAF: u32 = 4;
 }
 
 const _: () = {

@@ -11,14 +11,14 @@
 use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
 use crate::fdtable::{self, Entry};
 use crate::stream::wait::{self, Want};
-use crate::stream::open;
+use crate::stream::{open, ready};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::patience::{self, SPINS};
 use crate::{descriptors, errno, real, tls};
 use core::sync::atomic::{fence, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
-use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::arena::{Phase, RxMode};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::lock::Lock;
 use rdma_engine::{sys, syscall};
@@ -162,15 +162,24 @@ pub fn forget_eventfd(fd: i32) {
 }
 
 /// The program waits on the set itself, in another set or in poll: what the
-/// kernel says of it must be the whole truth, so its streams stay Plain.
+/// kernel says of it must be the whole truth, so its streams go back to TCP, and
+/// their registrations to the program's own.
 pub fn is_nested(ep: i32) {
     let Some(set) = set_of(ep) else { return };
-    if set.foreign.swap(1, Ordering::AcqRel) == 0 && set.taken.load(Ordering::Acquire) > 0 {
-        for s in crate::streams::ours() {
-            let held = |fd| set.registration(fd).is_some_and(|r| r.is(VALID));
-            if s.descriptors().any(held) {
+    let first = set.foreign.swap(1, Ordering::AcqRel) == 0;
+    if set.taken.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    for s in crate::streams::ours() {
+        for fd in s.descriptors() {
+            let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) else {
+                continue;
+            };
+            if first {
                 open::pin(&s, Reason::Epoll);
             }
+            let _held = set.hold();
+            set.give_back(&s, fd, r);
         }
     }
 }
@@ -251,6 +260,28 @@ impl Set {
         s.local.epolls.fetch_add(1, Ordering::AcqRel);
         self.heat(fd, r);
         true
+    }
+
+    /// Makes the kernel's registration the program's own again, as far as the
+    /// stream has left the wire. The set's lock is held.
+    fn give_back(&self, s: &Stream, fd: i32, r: &Registration) {
+        let mask = r.mask.load(Ordering::Relaxed);
+        if !r.is(VALID) {
+            self.control(EPOLL_CTL_DEL, fd, 0, 0);
+        } else if s.slot.rx_mode() == RxMode::Plain && !ready::tx_is_fast(s) {
+            self.control(EPOLL_CTL_MOD, fd, mask, r.data.load(Ordering::Relaxed));
+        } else {
+            // What stays ours must not look ready to who waits on the set.
+            let events = mask & bits::POLL & !bits::OUT | bits::IN | bits::RDHUP | bits::ET;
+            self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
+            return;
+        }
+        self.control(EPOLL_CTL_DEL, s.side(), 0, 0);
+        let valid = r.is(VALID);
+        self.untake(r);
+        if valid {
+            r.set(VALID);
+        }
     }
 
     /// Appends to the list of hot descriptors. The set's lock is held.

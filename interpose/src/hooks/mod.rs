@@ -8,6 +8,7 @@ mod aliases;
 mod confine;
 mod data_in;
 mod data_out;
+mod exec_list;
 mod fork;
 mod lifecycle;
 mod makers;

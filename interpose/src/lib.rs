@@ -12,6 +12,7 @@ mod errno;
 mod faults;
 mod fdtable;
 mod hooks;
+mod inherit;
 mod patience;
 mod policy;
 mod process;

@@ -1,7 +1,9 @@
 //! Which process we are, and what happens to streams when it forks.
 
 use crate::streams;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::reason::Reason;
 use rdma_engine::sys;
 
 static PID: AtomicU32 = AtomicU32::new(0);
@@ -13,6 +15,11 @@ const UNBORN: u32 = u32::MAX >> 1;
 /// Is this the name of a child that is about to be born?
 pub fn is_unborn(pid: u32) -> bool {
     pid == UNBORN
+}
+
+/// May process `pid`, named as a holder, still hold the end?
+pub fn may_live(pid: u32) -> bool {
+    is_unborn(pid) || is_confined() || sys::alive(pid)
 }
 
 /// This process's id, as of its last fork.
@@ -33,6 +40,31 @@ pub fn pid() -> u32 {
 /// touch.
 pub fn in_vfork_child() -> bool {
     sys::getpid() != pid()
+}
+
+/// Set for ever by the program's first seccomp filter.
+static CONFINED: AtomicBool = AtomicBool::new(false);
+
+/// May we make no system calls but the program's own?
+pub fn is_confined() -> bool {
+    CONFINED.load(Ordering::Relaxed)
+}
+
+/// The program is about to set a seccomp filter: its streams go back to TCP, and
+/// stay there as long as it holds them.
+pub fn confine() {
+    if is_confined() || in_vfork_child() {
+        return;
+    }
+    crate::startup::disable();
+    for s in streams::ours() {
+        match s.phase() {
+            Phase::Plain => {}
+            Phase::Offered => crate::rendezvous::retract(&s),
+            Phase::Attached => crate::stream::send::leave_wire(&s, Reason::Seccomp),
+        }
+    }
+    CONFINED.store(true, Ordering::Relaxed);
 }
 
 /// Before fork(2): every stream gets an unborn holder, so that none of them is

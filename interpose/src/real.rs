@@ -139,6 +139,7 @@ real! {
     fn _Fork() -> pid_t;
     fn daemon(nochdir: c_int, noclose: c_int) -> c_int;
     fn forkpty(master: *mut c_int, name: *mut c_char, termp: *const c_void, winp: *const c_void) -> c_int;
+    fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int;
     fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE;
     fn fclose(f: *mut FILE) -> c_int;
     fn freopen(path: *const c_char, mode: *const c_char, f: *mut FILE) -> *mut FILE;

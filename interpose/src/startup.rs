@@ -126,6 +126,7 @@ extern "C" fn start() {
         uid,
     );
     crate::stats::start(env(c"SIDEWIRE_STATS_FILE"));
+    crate::inherit::start(env(c"LD_PRELOAD"), env(c"SIDEWIRE_INHERIT"));
     crate::threads::barrier();
 }
 

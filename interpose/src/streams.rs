@@ -68,16 +68,18 @@ fn header() -> Option<&'static Header> {
     arena().map(|a| a.header())
 }
 
+/// Of the arena's making: 1 is under way, 2 done, 3 given up.
+static STATE: AtomicU32 = AtomicU32::new(0);
+
 /// The arena, made on first use: by the launcher, an ancestor, or by us.
 fn ensure() -> Option<ArenaRef> {
-    static STATE: AtomicU32 = AtomicU32::new(0);
     loop {
         if let Some(a) = arena() {
             return Some(a);
         }
         match STATE.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => {
-                let ok = make().is_some();
+                let ok = make(None).is_some();
                 STATE.store(if ok { 2 } else { 3 }, Ordering::Release);
             }
             // Another thread is at it; a few tens of microseconds.
@@ -88,14 +90,21 @@ fn ensure() -> Option<ArenaRef> {
     }
 }
 
-fn make() -> Option<()> {
+/// At start-up: the arena that the program before us in this process has passed
+/// on (see [`crate::inherit`]).
+pub fn inherit_arena(fd: i32, arena: ArenaRef) -> bool {
+    let ok = make(Some((fd, arena))).is_some();
+    STATE.store(if ok { 2 } else { 3 }, Ordering::Release);
+    ok
+}
+
+fn make(passed: Option<(i32, ArenaRef)>) -> Option<()> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let size = SLOTS as usize * core::mem::size_of::<Local>();
     // SAFETY: a new anonymous range; all zero is a valid table.
     let locals = unsafe { sys::mmap(core::ptr::null_mut(), size, flags, -1) }?;
     LOCALS.store(locals.cast(), Ordering::Release);
-    let inherited = crate::startup::inherited_arena();
-    let (fd, arena) = match inherited {
+    let (fd, arena) = match passed.or_else(crate::startup::inherited_arena) {
         Some(found) => found,
         None => {
             let fd = arena::create().ok()?;
@@ -110,7 +119,9 @@ fn make() -> Option<()> {
     };
     // Without a descriptor `sidewire ps` is blind, nothing worse.
     ARENA_FD.store(crate::descriptors::adopt(fd), Ordering::Release);
-    arena.header().processes.fetch_add(1, Ordering::Relaxed);
+    if passed.is_none() {
+        arena.header().processes.fetch_add(1, Ordering::Relaxed);
+    }
     crate::faults::start();
     ARENA.store(arena.base(), Ordering::Release);
     Some(())
@@ -417,7 +428,7 @@ impl Stream {
     pub fn add_holder(&self, pid: u32) {
         for h in &self.slot.holders {
             let was = h.load(Ordering::Acquire);
-            if (was == 0 || !(process::is_unborn(was) || sys::alive(was)))
+            if (was == 0 || !process::may_live(was))
                 && h.compare_exchange(was, pid, Ordering::AcqRel, Ordering::Acquire)
                     .is_ok()
             {
@@ -467,13 +478,19 @@ impl Stream {
         }
     }
 
+    /// Is process `pid` named as a holder?
+    pub fn is_held_by(&self, pid: u32) -> bool {
+        let named = |h: &AtomicU32| h.load(Ordering::Acquire) == pid;
+        self.slot.holders.iter().any(named)
+    }
+
     /// Does this process alone hold the end?
     pub fn is_sole(&self) -> bool {
         let me = process::pid();
         !self.slot.has(flags::CROWD)
             && self.slot.holders.iter().all(|h| {
                 let pid = h.load(Ordering::Acquire);
-                pid == 0 || pid == me || !(process::is_unborn(pid) || sys::alive(pid))
+                pid == 0 || pid == me || !process::may_live(pid)
             })
     }
 
@@ -481,7 +498,7 @@ impl Stream {
         self.slot.has(flags::CROWD)
             || self.slot.holders[..HOLDERS].iter().any(|h| {
                 let pid = h.load(Ordering::Acquire);
-                pid != 0 && (process::is_unborn(pid) || sys::alive(pid))
+                pid != 0 && process::may_live(pid)
             })
     }
 

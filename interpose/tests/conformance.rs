@@ -134,6 +134,8 @@ cases! {
     prefork_server: pair.later("Semantics");
     daemonise: pair.later("Semantics");
     exec_inherited: pair.later("Semantics");
+    exec_inetd: pair;
+    seccomp_filter: pair;
     spawn_children: pair.later("Semantics");
     pass_stream: pair.later("Semantics");
     background_save: pair.later("Semantics");

@@ -1,11 +1,9 @@
 //! fork and its kin, and exec.
 
-use crate::stream::send::leave_wire;
-use crate::{process, real, streams};
+use crate::inherit::{self, Exec};
+use crate::{process, real};
 use core::ffi::{c_char, c_int, c_void};
 use libc::pid_t;
-use rdma_engine::abi::arena::Phase;
-use rdma_engine::abi::reason::Reason;
 
 fn around(call: impl FnOnce() -> pid_t) -> pid_t {
     if process::in_vfork_child() {
@@ -24,22 +22,21 @@ fn around(call: impl FnOnce() -> pid_t) -> pid_t {
     }
 }
 
-/// Before another program takes our place: streams that it inherits go back to
-/// TCP, as far as the peer can be brought to it in a bounded time.
-fn before_exec() {
-    if process::in_vfork_child() {
-        return;
+/// An exec with environment `env`; streams that the new program inherits go with
+/// it.
+fn exec(env: *const *const c_char, call: impl FnOnce(&Exec) -> c_int) -> c_int {
+    let exec = inherit::before_exec(env);
+    let r = call(&exec);
+    inherit::failed(exec);
+    r
+}
+
+fn own_environment() -> *const *const c_char {
+    extern "C" {
+        static environ: *const *const c_char;
     }
-    for s in streams::ours() {
-        let kept = |fd| {
-            // SAFETY: no memory is passed.
-            let fl = unsafe { rdma_engine::syscall!(libc::SYS_fcntl, fd, libc::F_GETFD) };
-            fl >= 0 && fl as c_int & libc::FD_CLOEXEC == 0
-        };
-        if s.phase() != Phase::Plain && s.descriptors().any(kept) {
-            leave_wire(&s, Reason::SharedEnd);
-        }
-    }
+    // SAFETY: libc's variable; the program keeps other threads from changing it.
+    unsafe { environ }
 }
 
 crate::hooks! {
@@ -69,32 +66,32 @@ crate::hooks! {
     }
 
     fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int {
-        before_exec();
-        unsafe { real::execve(path, argv, envp) }
+        exec(envp, |e| unsafe { real::execve(path, argv, e.env()) })
     }
 
     fn execv(path: *const c_char, argv: *const *const c_char) -> c_int {
-        before_exec();
-        unsafe { real::execv(path, argv) }
+        exec(own_environment(), |e| match e.changed() {
+            Some(env) => unsafe { real::execve(path, argv, env) },
+            None => unsafe { real::execv(path, argv) },
+        })
     }
 
     fn execvp(file: *const c_char, argv: *const *const c_char) -> c_int {
-        before_exec();
-        unsafe { real::execvp(file, argv) }
+        exec(own_environment(), |e| match e.changed() {
+            Some(env) => unsafe { real::execvpe(file, argv, env) },
+            None => unsafe { real::execvp(file, argv) },
+        })
     }
 
     fn execvpe(file: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int {
-        before_exec();
-        unsafe { real::execvpe(file, argv, envp) }
+        exec(envp, |e| unsafe { real::execvpe(file, argv, e.env()) })
     }
 
     fn fexecve(fd: c_int, argv: *const *const c_char, envp: *const *const c_char) -> c_int {
-        before_exec();
-        unsafe { real::fexecve(fd, argv, envp) }
+        exec(envp, |e| unsafe { real::fexecve(fd, argv, e.env()) })
     }
 
     fn execveat(dir: c_int, path: *const c_char, argv: *const *const c_char, envp: *const *const c_char, flags: c_int) -> c_int {
-        before_exec();
-        unsafe { real::execveat(dir, path, argv, envp, flags) }
+        exec(envp, |e| unsafe { real::execveat(dir, path, argv, e.env(), flags) })
     }
 }

@@ -5,8 +5,10 @@
 //! unwind through our frames (pthreads(7)).
 
 mod aliases;
+mod confine;
 mod data_in;
 mod data_out;
+mod exec_list;
 mod fork;
 mod lifecycle;
 mod makers;

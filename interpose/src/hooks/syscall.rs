@@ -2,7 +2,7 @@
 //! What a hook knows by name goes to that hook, the rest to the kernel.
 #![allow(non_upper_case_globals)]
 
-use super::{data_in, data_out, lifecycle, options, readiness};
+use super::{confine, data_in, data_out, fork, lifecycle, options, readiness};
 use crate::real;
 use core::ffi::c_int;
 use libc::*;
@@ -44,6 +44,13 @@ crate::hooks! {
                 SYS_epoll_ctl => readiness::epoll_ctl(fd, b as _, c as _, d as _).into(),
                 SYS_epoll_wait => readiness::epoll_wait(fd, b as _, c as _, d as _).into(),
                 SYS_epoll_pwait => readiness::epoll_pwait(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_execve => fork::execve(a as _, b as _, c as _).into(),
+                SYS_execveat => fork::execveat(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_prctl => confine::prctl(fd, b, c, d, e).into(),
+                SYS_seccomp => {
+                    confine::seccomp(a, c);
+                    real::syscall(n, a, b, c, d, e, f)
+                }
                 SYS_io_uring_setup => {
                     crate::rendezvous::io_uring();
                     real::syscall(n, a, b, c, d, e, f)

@@ -27,6 +27,8 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// The first pause before another offer; it doubles up to the longest.
 const RETRY_NS: u64 = 1_000_000_000;
 const RETRY_MOST_NS: u64 = 60_000_000_000;
+/// The pause after another process was found to hold the end too.
+const SHARED_NS: u64 = 5_000_000;
 
 /// The stream has become worth an offer: makes one, unless something speaks
 /// against it.
@@ -78,6 +80,11 @@ fn decline(s: &Stream, reason: Reason) {
     s.because(reason);
     if reason == Reason::Cold {
         return;
+    }
+    if reason == Reason::SharedEnd {
+        // The other holder, a child as a rule, may leave at any time.
+        let soon = sys::now_ns() + SHARED_NS;
+        return s.slot.retry_at.store(soon, Ordering::Relaxed);
     }
     let n = s.slot.offers.fetch_add(1, Ordering::Relaxed);
     let pause = (RETRY_NS << n.min(16)).min(RETRY_MOST_NS);
@@ -261,6 +268,20 @@ fn give_up_in_time(s: &Stream) {
     if calls >= PATIENCE_STEPS && sys::now_ns().saturating_sub(since) > PATIENCE_NS {
         withdraw(s, Reason::NoPeer);
     }
+}
+
+/// Takes an offer back; the stream may make another at any time.
+pub fn retract(s: &Stream) {
+    let me = tls::tid();
+    if !s.slot.control.try_acquire(me) {
+        return;
+    }
+    sys::with_signals_blocked(|| {
+        if s.phase() == Phase::Offered {
+            withdraw(s, Reason::Cold);
+        }
+    });
+    s.slot.control.release(me);
 }
 
 /// Back to Plain.

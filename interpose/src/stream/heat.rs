@@ -42,9 +42,33 @@ fn hot(s: &Stream, fd: i32, heat: u64) {
     if s.phase() == Phase::Offered {
         s.slot.heat.store(0, Ordering::Relaxed);
         super::cutover::progress(s, fd);
+        return;
+    }
+    let heat = introduce(s, fd, heat);
+    if heat < startup::upgrade_after() {
+        s.slot.heat.store(heat, Ordering::Relaxed);
     } else if judge(s, heat) {
         crate::rendezvous::offer(s, fd);
     }
+}
+
+/// Messages after which a stream is worth a look at its addresses.
+const ADDRESSES_AFTER: u64 = 4;
+
+/// The count of a new stream begins so high that its first few messages lead to
+/// [`introduce`], which costs the others nothing.
+pub fn head_start() -> u64 {
+    startup::upgrade_after().saturating_sub(ADDRESSES_AFTER)
+}
+
+/// The first time: takes the head start off, and notes the addresses for
+/// `sidewire ps`. Returns the true count.
+fn introduce(s: &Stream, fd: i32, heat: u64) -> u64 {
+    if s.slot.local.family_port.load(Ordering::Relaxed) != 0 || crate::process::is_confined() {
+        return heat;
+    }
+    super::open::addresses(s, fd);
+    heat.saturating_sub(head_start())
 }
 
 /// No offer for a while: not even the clock is looked at for so many messages.

@@ -13,6 +13,8 @@ pub fn connected(fd: i32, outgoing: bool) {
         if outgoing {
             s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
         }
+        let start = super::heat::head_start();
+        s.slot.heat.store(start, Ordering::Relaxed);
         s.slot.opened.store(sys::now_ns(), Ordering::Relaxed);
         s.slot
             .heat_since

@@ -46,7 +46,7 @@ pub fn load(first: Option<&Path>) -> Result<Vec<Numbered>, Wrong> {
     for (path, named) in files(first) {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == ErrorKind::NotFound && !named => continue,
+            Err(e) if !named && is_absent(&path, e.kind()) => continue,
             Err(e) => {
                 let message = format!("{}: {e}", path.display());
                 return Err(Wrong { message, named });
@@ -72,6 +72,17 @@ pub fn load(first: Option<&Path>) -> Result<Vec<Numbered>, Wrong> {
         }
     }
     Ok(rules)
+}
+
+/// Is a file at a usual place simply not there? Neither is a user's file that
+/// the user may not read: it is another one's, whose HOME was kept (su, cron).
+/// The system's must be readable: it may forbid something.
+fn is_absent(path: &Path, why: ErrorKind) -> bool {
+    match why {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => true,
+        ErrorKind::PermissionDenied => path != Path::new(SYSTEM),
+        _ => false,
+    }
 }
 
 /// The files in their order, and whether each was named for this run.

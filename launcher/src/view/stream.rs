@@ -71,9 +71,9 @@ fn plain(address: &Address) -> Option<SocketAddr> {
     known.then(|| SocketAddr::new(address.ip().to_canonical(), address.port()))
 }
 
-/// An address, or `?`.
+/// An address, or `-`.
 pub fn shown(address: Option<SocketAddr>) -> String {
-    address.map_or_else(|| "?".to_owned(), |a| a.to_string())
+    address.map_or_else(|| "-".to_owned(), |a| a.to_string())
 }
 
 impl Stream {

@@ -88,6 +88,8 @@ reasons! {
     Ended = 28, "the connection is at its end";
     /// A forced cut-back (tests, `sidewire drain`).
     Forced = 29, "cut back on request";
+    /// The process is confined by a seccomp filter of its own.
+    Seccomp = 30, "pinned: seccomp filter";
     /// A code that this version does not know.
     Unknown = 255, "unknown";
 }

@@ -38,6 +38,12 @@ impl ConsumerState {
         self.pos.store(0, Ordering::Release);
     }
 
+    /// As if that thread were giving a chunk back.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn given_by(&self, thread: u32) {
+        self.giving.store(u64::from(thread), Ordering::Relaxed);
+    }
+
     /// Stream position of the next byte, modulo 2^40.
     pub fn count(&self) -> u64 {
         Pos(self.pos.load(Ordering::Acquire)).count()

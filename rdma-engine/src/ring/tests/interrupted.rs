@@ -12,8 +12,6 @@ type Act = fn(&World);
 
 /// The thread that interrupts itself.
 const ME: u32 = 7;
-const VICTIM: usize = 0;
-const HANDLER: usize = 1;
 
 /// `victim`, interrupted by `handler` at every point, each time in a world that
 /// `before` has prepared.
@@ -48,7 +46,7 @@ fn nearly_full_chunk(w: &World) {
 }
 
 fn push_small(w: &World) {
-    push(w, VICTIM, 64);
+    push(w, VICTIM, 16);
 }
 
 /// After all, in a ring that goes on being used.
@@ -56,7 +54,7 @@ fn all_arrived(w: &World) {
     assert!(!take(&w.wire.tx_lock, ME), "the lock was left behind");
     w.wire.tx_lock.release(ME);
     w.laps(PEER, false);
-    w.assert_whole(true, 0);
+    w.assert_whole(true);
 }
 
 #[test]
@@ -113,7 +111,7 @@ fn a_handler_pushes_while_the_victim_gives_up() {
     };
     each(fresh, victim, handler, |w| {
         w.laps(PEER, false);
-        w.assert_whole(true, 0);
+        w.assert_whole(true);
     });
 }
 
@@ -126,10 +124,10 @@ fn a_handler_cuts_back() {
         w.reset();
         let p = w.wire.producer(false);
         let pushed = Cell::new(Push::Broken);
-        let victim = || pushed.set(w.push_by(&p, VICTIM, 64, LIMIT));
+        let victim = || pushed.set(w.push_by(&p, VICTIM, 16, LIMIT));
         let mut cut = false;
         let steps = interrupt(at, victim, &mut || cut = w.wire.producer(true).push_cut_back());
-        assert!(matches!(pushed.get(), Push::Done(64) | Push::Full));
+        assert!(matches!(pushed.get(), Push::Done(16) | Push::Full));
         w.drain(PEER);
         assert_eq!(w.wire.consumer().pass_cut_back(), cut);
         assert_eq!(w.pull(PEER), Pull::Empty);
@@ -156,57 +154,65 @@ fn pull(w: &World, frame: usize) {
     w.wire.rx_lock.release(ME);
 }
 
-fn pull_one(w: &World) {
-    pull(w, VICTIM);
-}
-
-/// The last is found behind a GOTO.
-fn pull_four(w: &World) {
-    (0..4).for_each(|_| pull(w, VICTIM));
+/// `handler` interrupts a pull.
+fn each_pull(before: Act, handler: Act) {
+    let w = World::new();
+    at_every_point(|at| {
+        w.reset();
+        before(&w);
+        let mut pulled = Pull::Broken;
+        let victim = || {
+            take(&w.wire.rx_lock, ME);
+            pulled = w.pull_unseen(VICTIM);
+            w.wire.rx_lock.release(ME);
+        };
+        let steps = interrupt(at, victim, &mut || handler(&w));
+        // The handler may have taken all.
+        assert!(matches!(pulled, Pull::Data(_) | Pull::Empty), "{pulled:?}");
+        w.check(VICTIM, pulled);
+        each_was_taken_once(&w);
+        steps
+    });
 }
 
 fn each_was_taken_once(w: &World) {
     assert!(!take(&w.wire.rx_lock, ME), "the lock was left behind");
     w.wire.rx_lock.release(ME);
     w.laps(PEER, false);
-    w.assert_whole(false, 0);
+    w.assert_whole(false);
 }
 
 #[test]
 fn a_handler_pulls() {
-    each(five_records, pull_one, |w| pull(w, HANDLER), each_was_taken_once);
+    each_pull(five_records, |w| pull(w, HANDLER));
 }
 
 #[test]
 fn a_handler_pulls_while_the_victim_changes_chunks() {
-    let handler: Act = |w| pull(w, HANDLER);
-    each(five_records, pull_four, handler, each_was_taken_once);
+    let before: Act = |w| {
+        five_records(w);
+        (0..3).for_each(|_| pull(w, PEER));
+    };
+    each_pull(before, |w| pull(w, HANDLER));
 }
 
 /// What the victim looks at is taken, and its place used again.
 #[test]
 fn a_handler_pulls_all_while_the_window_goes_round() {
-    let victim: Act = |w| {
-        // The handler may have taken all.
-        let pulled = w.pull(VICTIM);
-        assert!(matches!(pulled, Pull::Data(_) | Pull::Empty), "{pulled:?}");
-    };
-    let handler: Act = |w| {
+    each_pull(five_records, |w| {
         w.drain(HANDLER);
         w.laps(HANDLER, false);
-    };
-    each(five_records, victim, handler, each_was_taken_once);
+    });
 }
 
 /// The same, and new records are there when the victim goes on.
 #[test]
 fn a_handler_pulls_all_and_more_comes() {
-    let handler: Act = |w| {
+    each_pull(five_records, |w| {
         w.drain(HANDLER);
         w.laps(HANDLER, false);
         more_records(w);
-    };
-    each(five_records, pull_one, handler, each_was_taken_once);
+    });
 }
 
 /// A victim that takes a part, and a handler that takes another.

@@ -71,7 +71,7 @@ pub fn interrupt(at: u64, victim: impl FnOnce(), handler: &mut dyn FnMut()) -> u
 /// argument to [`interrupt`] and returns the result. Optimised tests take each
 /// single instruction, others (whose code is many times as long) some of them.
 pub fn at_every_point(mut scenario: impl FnMut(u64) -> u64) {
-    let stride = if cfg!(debug_assertions) { 61 } else { 1 };
+    let stride = if cfg!(debug_assertions) { 199 } else { 1 };
     let mut at = 1;
     while scenario(at) == at {
         at += stride;

@@ -129,20 +129,20 @@ cases! {
     sigio: pair.either();
 
     // Sharing streams between processes, and what only the kernel can do
-    dup2_while_blocked: pair.later("Semantics");
-    fork_shared: pair.later("Semantics");
-    prefork_server: pair.later("Semantics");
+    dup2_while_blocked: pair;
+    fork_shared: pair;
+    prefork_server: pair;
     daemonise: pair.later("Semantics");
     exec_inherited: pair.later("Semantics");
     exec_inetd: pair;
     seccomp_filter: pair;
-    spawn_children: pair.later("Semantics");
+    spawn_children: pair;
     pass_stream: pair.later("Semantics");
-    background_save: pair.later("Semantics");
+    background_save: pair;
     exit_in_thread: pair.silent_client().limit(60).later("Semantics");
-    reuseport_workers: pair.silent_server().later("Semantics");
+    reuseport_workers: pair.silent_server();
     urgent: pair.either().later("Semantics");
-    kernel_options: pair.either().later("Semantics");
+    kernel_options: pair.either();
     zerocopy: pair.either().later("Semantics");
 
     // 1 GiB in random sizes, with state changes all along the way

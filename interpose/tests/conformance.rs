@@ -132,7 +132,7 @@ cases! {
     dup2_while_blocked: pair;
     fork_shared: pair;
     prefork_server: pair;
-    daemonise: pair.later("Semantics");
+    daemonise: pair.silent_server();
     exec_inherited: pair.later("Semantics");
     exec_inetd: pair;
     seccomp_filter: pair;

@@ -38,6 +38,13 @@ impl ConsumerState {
         self.pos.store(0, Ordering::Release);
     }
 
+    /// [`ConsumerState::begin`] in mid-stream.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn begin_at(&self, count: u64) {
+        self.begin();
+        self.pos.store(Pos::new(0, count).0, Ordering::Release);
+    }
+
     /// As if that thread were giving a chunk back.
     #[cfg(all(test, not(loom)))]
     pub(super) fn given_by(&self, thread: u32) {

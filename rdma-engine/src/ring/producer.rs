@@ -106,6 +106,14 @@ impl ProducerState {
         count_sub(self.count(mem), taken)
     }
 
+    /// [`ProducerState::begin`] in mid-stream.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn begin_at(&self, count: u64) {
+        self.begin();
+        self.seen.store(count, Ordering::Relaxed);
+        self.pos.store(Pos::new(0, count).0, Ordering::Release);
+    }
+
     /// Chunks that are current, and chunks that are held.
     #[cfg(test)]
     pub(super) fn taken_and_held(&self) -> (usize, usize) {

@@ -71,7 +71,7 @@ fn point(share: u16, length: u64) -> u64 {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(debug_assertions) { 40 } else { 300 },
+        cases: if cfg!(debug_assertions) { 40 } else { 150 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -45,9 +45,14 @@ impl Wire {
 
     /// An empty ring, for whom nobody uses it; old bytes stay in its memory.
     pub fn reset(&self) {
-        self.tx.begin();
-        self.rx.begin();
-        self.consumed().store(0, Ordering::Relaxed);
+        self.begin_at(0);
+    }
+
+    /// The same, in a stream that has come to `count`.
+    pub fn begin_at(&self, count: u64) {
+        self.tx.begin_at(count);
+        self.rx.begin_at(count);
+        self.consumed().store(count, Ordering::Relaxed);
         self.mem.header(0).store(0, Ordering::Relaxed);
     }
 

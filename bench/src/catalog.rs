@@ -331,8 +331,7 @@ fn at_rest() -> Vec<Work> {
                 ),
             ],
         )
-        .at(&[TwoCores], &[TwoCores])
-        .stays_plain(),
+        .at(&[TwoCores], &[TwoCores]),
         Work::new(
             "idle",
             Idle {

@@ -37,6 +37,8 @@ pub struct Local {
     /// Not 0: we have sent since we received last. Who answers what he gets waits
     /// for the next message; who only receives waits for many.
     pub answered: AtomicU32,
+    /// Is the open file description non-blocking, when it was last looked at?
+    pub nonblocking: AtomicU32,
     /// Turns of the spinning stage that have paid lately.
     pub spins: AtomicU32,
     /// Epoll sets that hold the stream and were taken over.
@@ -224,6 +226,7 @@ pub fn open(fd: i32) -> Option<Stream> {
     l.unchecked.store(0, Ordering::Relaxed);
     l.answered.store(0, Ordering::Relaxed);
     l.spins.store(0, Ordering::Relaxed);
+    l.nonblocking.store(0, Ordering::Relaxed);
     l.epolls.store(0, Ordering::Relaxed);
     let generation = s.generation.wrapping_add(1) | 1;
     slot.generation.store(generation, Ordering::Release);

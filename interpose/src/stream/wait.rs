@@ -35,6 +35,9 @@ pub struct Waiter {
     slept: bool,
 }
 
+/// Values of `Local::nonblocking`; 0 is unknown.
+const BLOCKING: u32 = 1;
+const NONBLOCKING: u32 = 2;
 /// Turns of the spinning stage at the most, where they pay: about 1.5 us.
 const SPINS_MOST: u32 = 72;
 /// A yield that brought the message this soon says that a little more spinning
@@ -75,19 +78,37 @@ impl Waiter {
     /// Waits until it is worth looking again. `Err`: EAGAIN (non-blocking, or
     /// timed out), EINTR.
     pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: Option<&Doing>) -> Result<(), i32> {
-        if dontwait || is_nonblocking(self.fd) {
-            return self.look_once(s);
-        }
-        if self.spin(s) {
+        if !dontwait && !self.was_nonblocking(s) && self.spin(s) {
             return Ok(());
         }
+        // Before it sleeps, or says EAGAIN, the kernel's word counts: another
+        // process may have changed the flag.
+        if dontwait || self.is_nonblocking(s) {
+            return self.look_once(s);
+        }
         self.sleep(s, doing)
+    }
+
+    /// Is the open file description non-blocking, as far as we know?
+    fn was_nonblocking(&self, s: &Stream) -> bool {
+        match s.local.nonblocking.load(Ordering::Relaxed) {
+            0 => self.is_nonblocking(s),
+            known => known == NONBLOCKING,
+        }
+    }
+
+    /// Is it, as the kernel says?
+    fn is_nonblocking(&self, s: &Stream) -> bool {
+        let yes = is_nonblocking(self.fd);
+        let known = if yes { NONBLOCKING } else { BLOCKING };
+        s.local.nonblocking.store(known, Ordering::Relaxed);
+        yes
     }
 
     /// A blocking sender whose window is full: a short wait for the reader, who
     /// is probably at it. False if there is no point.
     pub fn wait_for_window(&self, s: &Stream) -> bool {
-        if is_nonblocking(self.fd) {
+        if self.was_nonblocking(s) {
             return false;
         }
         let turns = if ready::same_cpu(s) { 0 } else { SPINS };

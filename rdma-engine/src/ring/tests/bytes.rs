@@ -177,7 +177,6 @@ fn a_cut_back_fits_behind_any_record() {
         assert_eq!(first, n.min(MAX_PAYLOAD as usize));
         let old = w.producer(false);
         assert!(w.producer(false).push_cut_back());
-        assert!(!w.producer(true).push_cut_back() || left >= 16);
         // A frame from before the cut-back comes too late.
         let late = old.push(1, RING, true, |_, _, n| Ok(n));
         assert_eq!(late, Push::Full);
@@ -193,8 +192,10 @@ fn epochs_follow_each_other() {
     let mut n = 0;
     for epoch in 0..10_000 {
         assert!(!w.consumer().pass_cut_back());
-        let size = epoch % 300 + 1;
-        assert_eq!(w.push(&bytes(n, size), RING, true), Push::Done(size));
+        // Less at a chunk's end.
+        let Push::Done(size) = w.push(&bytes(n, epoch % 300 + 1), RING, true) else {
+            panic!("no room");
+        };
         assert!(w.producer(false).push_cut_back());
         assert_eq!(empty(&w, n), size);
         assert!(w.consumer().pass_cut_back());

@@ -179,7 +179,7 @@ impl World {
         let (pushed, pulled) = self.finish(0);
         if in_order {
             for source in 0..FRAMES as u32 {
-                let mut numbers = self.pulled.all().into_iter().filter(|t| t.source == source);
+                let numbers = self.pulled.all().into_iter().filter(|t| t.source == source);
                 assert!(numbers.is_sorted(), "out of order: {:?}", self.pulled.all());
             }
         }

@@ -253,14 +253,23 @@ fn has_died(s: &Stream, segment: Segment) -> bool {
         .load(Ordering::Acquire);
     if !s.slot.has(flags::TCP_END)
         || words & (sender_flags::SHUT | sender_flags::CLOSED) != 0
-        || s.slot.has(flags::SHUT_WR)
+        || s.slot.has(flags::SHUT_WR | flags::HALF_CLOSED)
         || in_flight(s, segment) == 0
     {
         return false;
     }
     let fd = s.any_fd().unwrap_or(-1);
-    check_peer(s, fd);
+    // The side channel's end may be under way, behind the FIN.
+    let mut p = [libc::pollfd {
+        fd: s.side(),
+        events: 0,
+        revents: 0,
+    }];
+    if !s.slot.has(flags::PEER_GONE) && sys::ppoll(&mut p, Some(FIN_MAY_TAKE_NS)) > 0 {
+        wait::peer_gone(s);
+    }
     if !s.slot.has(flags::PEER_GONE) {
+        s.slot.flags.fetch_or(flags::HALF_CLOSED, Ordering::AcqRel);
         return false;
     }
     s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
@@ -268,6 +277,20 @@ fn has_died(s: &Stream, segment: Segment) -> bool {
     // SAFETY: no memory is passed.
     unsafe { syscall!(libc::SYS_shutdown, fd, libc::SHUT_RDWR) };
     true
+}
+
+/// TCP has said its last word to a receiver whose direction is on TCP: was that a
+/// half-close, or a death with bytes of ours unread on the wire?
+#[cold]
+pub fn end_of_tcp(s: &Stream) -> Once {
+    // After our own SHUT_RD nothing is the answer, too.
+    if let Some(segment) = s.segment().filter(|_| !s.slot.has(flags::SHUT_RD)) {
+        s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel);
+        if s.slot.has(flags::RESET) || has_died(s, segment) {
+            return reset(s);
+        }
+    }
+    Once::Got(0)
 }
 
 /// For a sender: does this send meet the reset? True once.

@@ -5,6 +5,7 @@ use libc::iovec;
 use rdma_engine::ring::{Fault, RawMemory};
 
 /// Buffers of one call, and how far it has come.
+#[derive(Clone, Copy)]
 pub struct Iov<'a> {
     parts: &'a [iovec],
     /// Bytes of the first part that are done.

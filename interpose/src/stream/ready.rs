@@ -246,21 +246,31 @@ const ENDED: u32 = flags::RESET | flags::SHUT_RD | flags::PEER_GONE | flags::TCP
 /// Has the peer's process died with bytes of ours unread? Then plain TCP would
 /// have reset the connection: so do we, once and for all.
 fn has_died(s: &Stream, segment: Segment) -> bool {
-    let words = segment
-        .direction(s.into())
-        .sender
-        .flags
-        .load(Ordering::Acquire);
-    if !s.slot.has(flags::TCP_END)
-        || words & (sender_flags::SHUT | sender_flags::CLOSED) != 0
-        || s.slot.has(flags::SHUT_WR)
-        || in_flight(s, segment) == 0
-    {
-        return false;
-    }
+    s.slot.has(flags::TCP_END) && may_have_died(s, segment) && is_dead(s)
+}
+
+/// If there is a FIN: is it perhaps that of a death with bytes of ours unread?
+fn may_have_died(s: &Stream, segment: Segment) -> bool {
+    peer_flags(s, segment) & (sender_flags::SHUT | sender_flags::CLOSED) == 0
+        && !s.slot.has(flags::SHUT_WR | flags::HALF_CLOSED)
+        && in_flight(s, segment) > 0
+}
+
+/// There is a FIN without the peer's word: settles what it means.
+#[cold]
+fn is_dead(s: &Stream) -> bool {
     let fd = s.any_fd().unwrap_or(-1);
-    check_peer(s, fd);
+    // The side channel's end may be under way, behind the FIN.
+    let mut p = [libc::pollfd {
+        fd: s.side(),
+        events: 0,
+        revents: 0,
+    }];
+    if !s.slot.has(flags::PEER_GONE) && sys::ppoll(&mut p, Some(FIN_MAY_TAKE_NS)) > 0 {
+        wait::peer_gone(s);
+    }
     if !s.slot.has(flags::PEER_GONE) {
+        s.slot.flags.fetch_or(flags::HALF_CLOSED, Ordering::AcqRel);
         return false;
     }
     s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
@@ -268,6 +278,34 @@ fn has_died(s: &Stream, segment: Segment) -> bool {
     // SAFETY: no memory is passed.
     unsafe { syscall!(libc::SYS_shutdown, fd, libc::SHUT_RDWR) };
     true
+}
+
+/// For poll and epoll, where input is on TCP and output was on the wire: the bits
+/// of a reset that plain TCP would have had.
+fn reset_bits(s: &Stream, fd: i32) -> i16 {
+    let Some(segment) = s.segment() else { return 0 };
+    if may_have_died(s, segment) && kernel_bits(fd) & POLLRDHUP != 0 {
+        is_dead(s);
+    }
+    match s.slot.flags.load(Ordering::Relaxed) & (flags::RESET | flags::RESET_TOLD) {
+        flags::RESET => POLLIN | POLLHUP | POLLRDHUP | POLLERR,
+        0 => 0,
+        _ => POLLIN | POLLHUP | POLLRDHUP,
+    }
+}
+
+/// TCP has said its last word to a receiver whose direction is on TCP: was that a
+/// half-close, or a death with bytes of ours unread on the wire?
+#[cold]
+pub fn end_of_tcp(s: &Stream) -> Once {
+    // After our own SHUT_RD nothing is the answer, too.
+    if let Some(segment) = s.segment().filter(|_| !s.slot.has(flags::SHUT_RD)) {
+        s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel);
+        if s.slot.has(flags::RESET) || has_died(s, segment) {
+            return reset(s);
+        }
+    }
+    Once::Got(0)
 }
 
 /// For a sender: does this send meet the reset? True once.
@@ -404,6 +442,8 @@ pub fn bits(s: &Stream, fd: i32, wanted: i16) -> i16 {
         if rx_is_on_ring(s) {
             ask &= !(IN | POLLRDHUP);
         }
+    } else {
+        bits |= reset_bits(s, fd);
     }
     if tx_is_fast(s) {
         if s.segment().is_none_or(|g| writable(s, g)) || now(s, Want::Out) {

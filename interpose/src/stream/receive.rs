@@ -158,7 +158,10 @@ fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: Option<&Doing>) -> Once 
                 count_plain(s, n);
             }
         }
-        return r;
+        return match r {
+            Once::Got(0) if iov.left() > 0 => ready::end_of_tcp(s),
+            r => r,
+        };
     }
     if let Some(d) = doing {
         d.now(Kind::Use, s.index);
@@ -220,7 +223,10 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
                         _ => Once::Again,
                     };
                 }
-                return r;
+                return match r {
+                    Once::Got(0) if iov.left() > 0 => ready::end_of_tcp(s),
+                    r => r,
+                };
             }
         }
         RxMode::Fast => {}
@@ -231,6 +237,11 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
         .wrapping_sub(rx.tcp_count.load(Ordering::Relaxed));
     if left > 0 {
         return match counted(s, fd, iov, left as usize, fl, stolen) {
+            Once::Got(n) if n as u64 == left && n < iov.left() && fl & MSG_PEEK != 0 => {
+                let mut behind = *iov;
+                behind.advance(n);
+                peek_on(n, from_ring(s, fd, segment, &behind, fl))
+            }
             Once::Got(n) if n as u64 == left && fl & MSG_PEEK == 0 => Once::Turn(n),
             r => r,
         };
@@ -282,7 +293,7 @@ fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32, stolen: bool) -
     });
     match r {
         Once::Got(n) if n > 0 && fl & MSG_PEEK == 0 => count_plain(s, n),
-        Once::Got(0) if iov.left() > 0 => {
+        Once::Got(0) if iov.left() > 0 && !s.slot.has(flags::SHUT_RD) => {
             s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel);
         }
         _ => {}
@@ -306,6 +317,12 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         });
         if let Some(e) = fault {
             return Once::Failed(e);
+        }
+        if seen > 0 && seen < want && c.is_cut_off() {
+            // What TCP holds stands behind it.
+            let mut behind = *iov;
+            behind.advance(seen);
+            return peek_on(seen, from_tcp(fd, &behind, usize::MAX, fl));
         }
         if seen > 0 {
             return Once::Got(seen);
@@ -374,6 +391,14 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         return Once::Turn(total);
     }
     Once::Got(total)
+}
+
+/// A peek that has seen `n` bytes on one wire, and then `more` on the other.
+fn peek_on(n: usize, more: Once) -> Once {
+    match more {
+        Once::Got(m) => Once::Got(n + m),
+        _ => Once::Got(n),
+    }
 }
 
 /// After bytes were taken: does the sender wait for that room?

@@ -174,6 +174,8 @@ pub mod flags {
     pub const TCP_DEAD: u32 = 256;
     /// The end was in another process too, at some time.
     pub const SHARED: u32 = 1024;
+    /// The FIN that has come is a half-close, though the peer did not say so.
+    pub const HALF_CLOSED: u32 = 2048;
     /// This end has connected (else it was accepted).
     pub const OUTGOING: u32 = 512;
 }

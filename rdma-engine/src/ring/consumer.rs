@@ -297,6 +297,12 @@ impl<'a, M: Memory> Consumer<'a, M> {
         }
     }
 
+    /// Does the ring end with a cut-back record? Then TCP carries on behind it.
+    pub fn is_cut_off(&self) -> bool {
+        let end = self.tail(self.pos());
+        matches!(self.record(end), Ok(Some(Record::CutBack { .. })))
+    }
+
     /// Walks over records from `pos` on, to the end, to a cut-back record, or
     /// until `data` says so (of the bytes that each record holds from `pos` on).
     fn walk(&self, mut pos: Pos, mut data: impl FnMut(u32, u32) -> bool) -> Pos {

@@ -64,6 +64,7 @@ pub fn confine() {
             Phase::Attached => crate::stream::send::leave_wire(&s, Reason::Seccomp),
         }
     }
+    crate::stats::before_confinement();
     CONFINED.store(true, Ordering::Relaxed);
 }
 

@@ -4,12 +4,15 @@
 
 use crate::streams;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use rdma_engine::abi::arena::{flags, REASONS};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::syscall;
 
-static FILE: AtomicPtr<core::ffi::c_char> = AtomicPtr::new(core::ptr::null_mut());
+/// The file's name, a copy: programs write their titles over the environment.
+static NAME: [AtomicU8; 1024] = [const { AtomicU8::new(0) }; 1024];
+/// The file, opened early (plus 1); 0 is «not yet».
+static FILE: AtomicI32 = AtomicI32::new(0);
 
 /// Sums of ended streams of *this process*: streams, fast, tcp in, tcp out,
 /// wire in, wire out, then one count for each reason.
@@ -17,9 +20,30 @@ static SUMS: [core::sync::atomic::AtomicU64; 6 + REASONS] =
     [const { core::sync::atomic::AtomicU64::new(0) }; 6 + REASONS];
 
 /// Remembers the file's name; a long one (or none) means no file.
-pub fn start(file: Option<&'static CStr>) {
-    if let Some(f) = file {
-        FILE.store(f.as_ptr().cast_mut(), Ordering::Release);
+pub fn start(file: Option<&CStr>) {
+    let name = file.map_or(&b""[..], CStr::to_bytes);
+    if name.len() < NAME.len() {
+        for (to, from) in NAME.iter().zip(name) {
+            to.store(*from, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Opens the file, while we still may; `None` if there is none.
+fn open() -> Option<i32> {
+    if NAME[0].load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
+    // SAFETY: a C string: its last byte is never written.
+    let fd = unsafe { syscall!(libc::SYS_openat, libc::AT_FDCWD, NAME.as_ptr(), how, 0o644) };
+    (fd >= 0).then_some(fd as i32)
+}
+
+/// The program is about to set a filter that may forbid to open files.
+pub fn before_confinement() {
+    if let Some(fd) = open() {
+        FILE.store(crate::descriptors::adopt(fd) + 1, Ordering::Relaxed);
     }
 }
 
@@ -60,10 +84,11 @@ impl core::fmt::Write for Line {
 /// At exit: appends the line.
 pub fn end() {
     use core::fmt::Write;
-    let file = FILE.load(Ordering::Acquire);
-    if file.is_null() || crate::process::is_confined() {
+    let early = FILE.load(Ordering::Relaxed) - 1;
+    let late = || (!crate::process::is_confined()).then(open).flatten();
+    let Some(file) = (early >= 0).then_some(early).or_else(late) else {
         return;
-    }
+    };
     streams::ours().for_each(count);
     let sum = |i: usize| SUMS[i].load(Ordering::Relaxed);
     let mut line = Line {
@@ -91,13 +116,6 @@ pub fn end() {
         }
     }
     let _ = line.write_str("}}\n");
-    let how = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;
-    // SAFETY: the environment's own string, and our buffer.
-    unsafe {
-        let fd = syscall!(libc::SYS_openat, libc::AT_FDCWD, file, how, 0o644);
-        if fd >= 0 {
-            syscall!(libc::SYS_write, fd, line.bytes.as_ptr(), line.len);
-            rdma_engine::sys::close(fd as i32);
-        }
-    }
+    // SAFETY: our own buffer. The kernel closes the file with the process.
+    unsafe { syscall!(libc::SYS_write, file, line.bytes.as_ptr(), line.len) };
 }

@@ -62,6 +62,7 @@ cases! {
     epoll_level: pair;
     epoll_edge: pair;
     epoll_edge_partial: pair;
+    epoll_edge_reused: pair;
     epoll_oneshot: pair;
     epoll_rdhup: pair;
     epoll_exclusive: pair.either();

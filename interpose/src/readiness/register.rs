@@ -91,7 +91,11 @@ impl Registration {
     pub fn take(&self, s: &Stream) {
         self.index.store(s.index, Ordering::Relaxed);
         self.generation.store(s.generation, Ordering::Relaxed);
+        // What stands here is about an earlier stream of the same number.
         self.last.store(0, Ordering::Relaxed);
+        self.tail.store(0, Ordering::Relaxed);
+        self.full.store(0, Ordering::Relaxed);
+        self.epoch.store(0, Ordering::Relaxed);
         self.set(TAKEN | EDGE);
     }
 

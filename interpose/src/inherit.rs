@@ -9,7 +9,7 @@
 //! Only plain streams go over; those on the wire are cut back first. The arena
 //! goes to nobody whose rights are not its maker's.
 
-use crate::stream::open;
+use crate::stream::{cutover, open};
 use crate::stream::send::leave_wire;
 use crate::streams::{self, Stream};
 use crate::{faults, fdtable, process, rendezvous};
@@ -104,6 +104,55 @@ pub fn failed(exec: Exec) {
             s.add_holder(me);
         }
     }
+}
+
+/// What became of a child that runs another program at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Spawn {
+    /// It runs.
+    Child(i32),
+    /// It runs, and nobody tells its process id.
+    Nameless,
+    /// It has ended, or never began.
+    Over,
+}
+
+/// Before a child that runs another program at once (posix_spawn, system, popen).
+/// It can't share the streams that it inherits: they go back to TCP, as long as it
+/// may hold them. False: nothing was done, and nothing is to be undone.
+pub fn before_spawn() -> bool {
+    if streams::arena().is_none() || process::in_vfork_child() {
+        return false;
+    }
+    for s in kept() {
+        process::announce(&s);
+        if s.phase() == Phase::Attached {
+            cutover::rest_on_tcp(&s);
+        }
+    }
+    true
+}
+
+/// After it; `before` is what [`before_spawn`] said.
+pub fn after_spawn(before: bool, child: Spawn) {
+    if !before {
+        return;
+    }
+    for s in kept() {
+        match child {
+            Spawn::Child(pid) => process::born(&s, pid as u32),
+            Spawn::Nameless => {
+                open::pin(&s, Reason::SharedEnd);
+                process::unborn(&s);
+            }
+            Spawn::Over => process::unborn(&s),
+        }
+    }
+}
+
+/// Our streams that a program gets which is started now.
+fn kept() -> impl Iterator<Item = Stream> {
+    streams::ours().filter(|s| s.descriptors().any(is_kept))
 }
 
 /// Will `fd` be open in the new program?

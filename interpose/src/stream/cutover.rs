@@ -397,6 +397,21 @@ pub fn recall(s: &Stream) {
     }
 }
 
+/// Asks both directions off the wire, and waits a little for ours to be there (the
+/// receiver may not have seen the cut-over yet). Whether they return is up to
+/// [`Stream::is_sole`].
+pub fn rest_on_tcp(s: &Stream) {
+    const TRIES: u32 = 2000;
+    const PAUSE_NS: u64 = 1_000_000;
+    for _ in 0..TRIES {
+        recall(s);
+        if s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN {
+            return;
+        }
+        sys::ppoll(&mut [], Some(PAUSE_NS));
+    }
+}
+
 /// Ready to Idle, unless the sender was faster.
 fn take_back_promise(s: &Stream) {
     let me = tls::tid();

@@ -17,6 +17,7 @@ use core::ffi::{c_char, c_int, CStr};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena;
 use rdma_engine::{sys, syscall};
@@ -66,6 +67,7 @@ pub fn before_exec(env: Strings) -> Exec {
         return exec;
     }
     exec.begun = true;
+    streams::log(Event::Exec, [0, 0]);
     let mut passed = 0;
     for s in streams::ours() {
         if s.descriptors().any(is_kept) {

@@ -3,6 +3,7 @@
 use crate::streams;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::sys;
 
@@ -57,6 +58,7 @@ pub fn confine() {
         return;
     }
     crate::startup::disable();
+    streams::log(Event::Disabled, [Reason::Seccomp as u64, 0]);
     for s in streams::ours() {
         match s.phase() {
             Phase::Plain => {}
@@ -83,6 +85,9 @@ pub fn announce(s: &streams::Stream) {
 /// After fork(2), in the parent. The child has its own name in place of the
 /// unborn one as soon as it runs; if the fork failed nobody will.
 pub fn after_fork_in_parent(child: i32) {
+    if child > 0 {
+        streams::log(Event::Fork, [child as u64, 0]);
+    }
     for s in streams::ours() {
         if child < 0 {
             unborn(&s);

@@ -10,6 +10,7 @@ use crate::threads::{self, Kind};
 use crate::{startup, tls};
 use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::lock::Acquired;
@@ -208,6 +209,7 @@ fn promise_locked(s: &Stream, fd: i32, segment: rdma_engine::segment::Segment) -
         crate::stream::open::pin(s, Reason::Broken);
         return take_back();
     }
+    s.log(Event::Promised, [u64::from(epoch), count]);
     true
 }
 
@@ -316,6 +318,9 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
                 .is_ok()
         });
     if cut {
+        let epoch = t.epoch.load(Ordering::Relaxed);
+        let at = d.cut_at.load(Ordering::Relaxed);
+        s.log(Event::CutOver, [u64::from(epoch), at]);
         update_limit(s, fd);
         s.because(Reason::None);
         s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
@@ -375,6 +380,11 @@ fn cut_back_locked(s: &Stream, segment: rdma_engine::segment::Segment) -> bool {
     }
     t.epoch.store(epoch + 1, Ordering::Release);
     t.fast.store(tx::PLAIN, Ordering::SeqCst);
+    let reason = match s.slot.pin.load(Ordering::Acquire) {
+        0 => Reason::Forced as u32,
+        pinned => pinned,
+    };
+    s.log(Event::CutBack, [u64::from(epoch), u64::from(reason)]);
     true
 }
 
@@ -390,7 +400,9 @@ pub fn should_cut_back(s: &Stream, recall: u32) -> bool {
 pub fn recall(s: &Stream) {
     let Some(segment) = s.segment() else { return };
     let d = segment.direction(s.into());
-    d.receiver.recall.store(1, Ordering::SeqCst);
+    if d.receiver.recall.swap(1, Ordering::SeqCst) == 0 {
+        s.log(Event::Recalled, [0, 0]);
+    }
     take_back_promise(s);
     if s.slot.tx.fast.load(Ordering::Acquire) == tx::FAST {
         cut_back(s);
@@ -445,6 +457,7 @@ pub fn withdraw_promise(s: &Stream) -> bool {
     if back.is_ok() {
         let plain = RxMode::Plain as u32;
         s.slot.rx.mode.store(plain, Ordering::SeqCst);
+        s.log(Event::Revoked, [u64::from(epoch), 0]);
     }
     back.is_ok()
 }
@@ -456,6 +469,7 @@ pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     let d = segment.direction(s.into());
     let next = rx.epoch.load(Ordering::Relaxed) + 1;
     rx.epoch.store(next, Ordering::Release);
+    s.log(Event::CutBackSeen, [u64::from(next - 1), 0]);
     rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
     d.gate.store(gate::word(next, gate::IDLE), Ordering::SeqCst);
     s.local.calls.store(0, Ordering::Relaxed);

@@ -162,11 +162,6 @@ fn arguments(entry: &Entry) -> String {
                 let code = u32::try_from(value).unwrap_or(u32::MAX);
                 Some(Reason::from_code(code).text().to_owned())
             }
-            Arg::Errno if value == 0 => None,
-            Arg::Errno => {
-                let code = i32::try_from(value).unwrap_or(i32::MAX);
-                Some(std::io::Error::from_raw_os_error(code).to_string())
-            }
             Arg::Fd => Some(format!("fd {value}")),
             Arg::Pid => Some(format!("pid {value}")),
         })

@@ -44,14 +44,24 @@ const NOT_HOOKED: &[(&str, &str)] = &[
 
 /// Names that are hooked beyond that list, each with the reason.
 const OTHERS: &[(&str, &str)] = &[
-    ("sigaction signal bsd_signal ssignal sysv_signal __sysv_signal siginterrupt",
-     "EINTR or restart: which handlers ran while we waited"),
+    (
+        "sigaction signal bsd_signal ssignal sysv_signal __sysv_signal siginterrupt",
+        "EINTR or restart: which handlers ran while we waited",
+    ),
     ("prctl", "a seccomp filter confines the process"),
-    ("posix_spawn_file_actions_adddup2", "names a stream that the child is to have"),
+    (
+        "posix_spawn_file_actions_adddup2",
+        "names a stream that the child is to have",
+    ),
     ("__dprintf_chk __vdprintf_chk", "fortified dprintf"),
-    ("__open_2 __open64_2 __openat_2 __openat64_2", "fortified open"),
-    ("mkstemp mkstemp64 mkostemp mkostemp64 posix_openpt shm_open pidfd_open",
-     "make descriptors, too: a number that a close nobody saw has left behind is stale"),
+    (
+        "__open_2 __open64_2 __openat_2 __openat64_2",
+        "fortified open",
+    ),
+    (
+        "mkstemp mkstemp64 mkostemp mkostemp64 posix_openpt shm_open pidfd_open",
+        "make descriptors, too: a number that a close nobody saw has left behind is stale",
+    ),
     ("SIDEWIRE_ABI_VERSION", "what the launcher reads"),
 ];
 
@@ -72,7 +82,9 @@ fn words<'a>(lists: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
 fn library() -> Vec<u8> {
     let test = std::env::current_exe().expect("the test knows where it is");
     let profile = test.parent().and_then(|deps| deps.parent());
-    let path: PathBuf = profile.expect("target/PROFILE/deps/TEST").join("libsidewire.so");
+    let path: PathBuf = profile
+        .expect("target/PROFILE/deps/TEST")
+        .join("libsidewire.so");
     std::fs::read(&path)
         .unwrap_or_else(|why| panic!("{}: {why}: build the workspace first", path.display()))
 }
@@ -89,7 +101,11 @@ fn exports_are_the_hooks_and_nothing_else() {
     let imported = words(IMPORTED.iter().copied());
     let not_hooked = words(NOT_HOOKED.iter().map(|entry| entry.0));
     let others = words(OTHERS.iter().map(|entry| entry.0));
-    let wanted: BTreeSet<_> = imported.difference(&not_hooked).chain(&others).copied().collect();
+    let wanted: BTreeSet<_> = imported
+        .difference(&not_hooked)
+        .chain(&others)
+        .copied()
+        .collect();
     let missing: Vec<_> = wanted.difference(&exported).collect();
     let surplus: Vec<_> = exported.difference(&wanted).collect();
     assert!(
@@ -122,5 +138,8 @@ fn needs_nothing_but_libc_and_its_unwinder() {
         .iter()
         .filter(|name| !NEEDED.contains(&name.as_str()))
         .collect();
-    assert!(surplus.is_empty(), "a program without these would not start: {surplus:?}");
+    assert!(
+        surplus.is_empty(),
+        "a program without these would not start: {surplus:?}"
+    );
 }

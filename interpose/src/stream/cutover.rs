@@ -122,7 +122,7 @@ pub fn progress(s: &Stream, fd: i32) {
 fn step(s: &Stream, fd: i32) {
     let calls = s.local.calls.fetch_add(1, Ordering::Relaxed);
     // 0, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256, ...
-    let due = calls & calls.wrapping_sub(1) == 0 || calls % 64 == 0;
+    let due = calls & calls.wrapping_sub(1) == 0 || calls.is_multiple_of(64);
     if !due && startup::chaos() == 0 {
         return;
     }
@@ -209,7 +209,7 @@ fn promise_locked(s: &Stream, fd: i32, segment: rdma_engine::segment::Segment) -
         crate::stream::open::pin(s, Reason::Broken);
         return take_back();
     }
-    s.log(Event::Promised, [u64::from(epoch), count]);
+    s.log(Event::Promised, [epoch, count]);
     true
 }
 
@@ -320,7 +320,7 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
     if cut {
         let epoch = t.epoch.load(Ordering::Relaxed);
         let at = d.cut_at.load(Ordering::Relaxed);
-        s.log(Event::CutOver, [u64::from(epoch), at]);
+        s.log(Event::CutOver, [epoch, at]);
         update_limit(s, fd);
         s.because(Reason::None);
         s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
@@ -384,7 +384,7 @@ fn cut_back_locked(s: &Stream, segment: rdma_engine::segment::Segment) -> bool {
         0 => Reason::Forced as u32,
         pinned => pinned,
     };
-    s.log(Event::CutBack, [u64::from(epoch), u64::from(reason)]);
+    s.log(Event::CutBack, [epoch, u64::from(reason)]);
     true
 }
 
@@ -457,7 +457,7 @@ pub fn withdraw_promise(s: &Stream) -> bool {
     if back.is_ok() {
         let plain = RxMode::Plain as u32;
         s.slot.rx.mode.store(plain, Ordering::SeqCst);
-        s.log(Event::Revoked, [u64::from(epoch), 0]);
+        s.log(Event::Revoked, [epoch, 0]);
     }
     back.is_ok()
 }
@@ -469,7 +469,7 @@ pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     let d = segment.direction(s.into());
     let next = rx.epoch.load(Ordering::Relaxed) + 1;
     rx.epoch.store(next, Ordering::Release);
-    s.log(Event::CutBackSeen, [u64::from(next - 1), 0]);
+    s.log(Event::CutBackSeen, [(next - 1), 0]);
     rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
     d.gate.store(gate::word(next, gate::IDLE), Ordering::SeqCst);
     s.local.calls.store(0, Ordering::Relaxed);

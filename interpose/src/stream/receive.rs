@@ -259,7 +259,7 @@ fn see_cut(s: &Stream, segment: Segment) -> bool {
     // Partner: the sender's load before it cuts back.
     d.receiver.seen_epoch.store(epoch + 1, Ordering::Release);
     s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
-    s.log(Event::CutOverSeen, [u64::from(epoch), cut_at]);
+    s.log(Event::CutOverSeen, [epoch, cut_at]);
     true
 }
 

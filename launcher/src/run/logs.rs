@@ -140,9 +140,7 @@ impl Reader {
         if entry.slot == NO_SLOT {
             return String::new();
         }
-        let stream = self.view.stream(entry.slot);
-        let same = stream.filter(|s| s.generation == entry.generation);
-        match same.and_then(|s| s.local.zip(s.remote)) {
+        match self.view.ends(entry.slot, entry.generation) {
             Some((local, remote)) => format!("{local} > {remote}: "),
             None => format!("#{}.{}: ", entry.slot, entry.generation),
         }

@@ -96,7 +96,7 @@ pub fn run(common: &Common, only: Option<&str>) -> ExitCode {
         runs: common.runs.unwrap_or(if common.quick { 2 } else { 3 }),
         seconds: common.seconds.unwrap_or(if common.quick { 1 } else { 2 }),
     };
-    let wanted = |work: &Work| only.map_or(true, |part| work.key.contains(part));
+    let wanted = |work: &Work| only.is_none_or(|part| work.key.contains(part));
     let works: Vec<Work> = catalog::all().into_iter().filter(wanted).collect();
     if works.is_empty() {
         let keys: Vec<_> = catalog::all().iter().map(|work| work.key).collect();

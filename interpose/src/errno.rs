@@ -26,13 +26,3 @@ pub fn result(r: isize) -> isize {
         r
     }
 }
-
-/// Turns libc's result into the kernel's form (a value, or `-errno`).
-#[inline]
-pub fn kernel(r: isize) -> isize {
-    if r < 0 {
-        -(get() as isize)
-    } else {
-        r
-    }
-}

@@ -9,7 +9,7 @@
 //! Only plain streams go over; those on the wire are cut back first. The arena
 //! goes to nobody whose rights are not its maker's.
 
-use crate::stream::open;
+use crate::stream::{cutover, open};
 use crate::stream::send::leave_wire;
 use crate::streams::{self, Stream};
 use crate::{faults, fdtable, process, rendezvous};
@@ -17,6 +17,7 @@ use core::ffi::{c_char, c_int, CStr};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
 use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena;
 use rdma_engine::{sys, syscall};
@@ -66,6 +67,7 @@ pub fn before_exec(env: Strings) -> Exec {
         return exec;
     }
     exec.begun = true;
+    streams::log(Event::Exec, [0, 0]);
     let mut passed = 0;
     for s in streams::ours() {
         if s.descriptors().any(is_kept) {
@@ -104,6 +106,55 @@ pub fn failed(exec: Exec) {
             s.add_holder(me);
         }
     }
+}
+
+/// What became of a child that runs another program at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Spawn {
+    /// It runs.
+    Child(i32),
+    /// It runs, and nobody tells its process id.
+    Nameless,
+    /// It has ended, or never began.
+    Over,
+}
+
+/// Before a child that runs another program at once (posix_spawn, system, popen).
+/// It can't share the streams that it inherits: they go back to TCP, as long as it
+/// may hold them. False: nothing was done, and nothing is to be undone.
+pub fn before_spawn() -> bool {
+    if streams::arena().is_none() || process::in_vfork_child() {
+        return false;
+    }
+    for s in kept() {
+        process::announce(&s);
+        if s.phase() == Phase::Attached {
+            cutover::rest_on_tcp(&s);
+        }
+    }
+    true
+}
+
+/// After it; `before` is what [`before_spawn`] said.
+pub fn after_spawn(before: bool, child: Spawn) {
+    if !before {
+        return;
+    }
+    for s in kept() {
+        match child {
+            Spawn::Child(pid) => process::born(&s, pid as u32),
+            Spawn::Nameless => {
+                open::pin(&s, Reason::SharedEnd);
+                process::unborn(&s);
+            }
+            Spawn::Over => process::unborn(&s),
+        }
+    }
+}
+
+/// Our streams that a program gets which is started now.
+fn kept() -> impl Iterator<Item = Stream> {
+    streams::ours().filter(|s| s.descriptors().any(is_kept))
 }
 
 /// Will `fd` be open in the new program?

@@ -38,7 +38,7 @@ pub fn pays(sleeps: u32) -> bool {
     match startup::profile() {
         Profile::Frugal => false,
         Profile::Latency => true,
-        Profile::Adaptive => sleeps < SLEEPY || sleeps % NOW_AND_THEN == 0,
+        Profile::Adaptive => sleeps < SLEEPY || sleeps.is_multiple_of(NOW_AND_THEN),
     }
 }
 

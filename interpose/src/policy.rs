@@ -57,19 +57,6 @@ const DEFAULT: Decision = Decision {
     rule: 0,
 };
 
-impl Verdict {
-    /// What holds when the process's own setting (`--transport`) is `setting`:
-    /// either may say TCP; otherwise the more particular one of the two, and the
-    /// rule before the setting.
-    pub fn within(self, setting: Verdict) -> Verdict {
-        match (self, setting) {
-            (Verdict::Tcp, _) | (_, Verdict::Tcp) => Verdict::Tcp,
-            (Verdict::Auto, other) => other,
-            (rule, _) => rule,
-        }
-    }
-}
-
 /// Addresses and ports that a rule is about.
 #[derive(Clone, Copy)]
 struct Place {

@@ -153,21 +153,6 @@ fn too_many_rules_end_in_tcp() {
     );
 }
 
-#[test]
-fn settings_and_rules_together() {
-    use Verdict::{Auto, Rdma, Shm, Tcp};
-    for (rule, setting, both) in [
-        (Auto, Auto, Auto),
-        (Auto, Shm, Shm),
-        (Tcp, Shm, Tcp),
-        (Shm, Tcp, Tcp),
-        (Shm, Auto, Shm),
-        (Rdma, Shm, Rdma),
-    ] {
-        assert_eq!(rule.within(setting), both);
-    }
-}
-
 /// Random strings, and valid ones with random damage: nothing panics, and
 /// what is not readable is never a licence.
 #[test]

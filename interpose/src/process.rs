@@ -3,6 +3,7 @@
 use crate::streams;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::sys;
 
@@ -57,6 +58,7 @@ pub fn confine() {
         return;
     }
     crate::startup::disable();
+    streams::log(Event::Disabled, [Reason::Seccomp as u64, 0]);
     for s in streams::ours() {
         match s.phase() {
             Phase::Plain => {}
@@ -72,20 +74,38 @@ pub fn confine() {
 /// offered or promised while nobody can say who holds it.
 pub fn before_fork() {
     for s in streams::ours() {
-        s.add_unborn(UNBORN);
+        announce(&s);
     }
+}
+
+/// A child is about to be born that will hold this stream.
+pub fn announce(s: &streams::Stream) {
+    s.add_unborn(UNBORN);
 }
 
 /// After fork(2), in the parent. The child has its own name in place of the
 /// unborn one as soon as it runs; if the fork failed nobody will.
 pub fn after_fork_in_parent(child: i32) {
+    if child > 0 {
+        streams::log(Event::Fork, [child as u64, 0]);
+    }
     for s in streams::ours() {
         if child < 0 {
-            s.remove_holder(UNBORN);
+            unborn(&s);
         } else {
-            s.name_unborn(UNBORN, child as u32);
+            born(&s, child as u32);
         }
     }
+}
+
+/// The child that was announced holds this stream.
+pub fn born(s: &streams::Stream, child: u32) {
+    s.name_unborn(UNBORN, child);
+}
+
+/// The child that was announced does not hold this stream.
+pub fn unborn(s: &streams::Stream) {
+    s.remove_holder(UNBORN);
 }
 
 /// After fork(2), in the child.

@@ -62,7 +62,7 @@ macro_rules! real {
         /// # Safety
         /// As the C function of that name.
         #[inline]
-        #[allow(clippy::too_many_arguments)]
+        #[allow(clippy::too_many_arguments, non_snake_case)]
         pub unsafe fn $name($($arg: $ty),*) -> $ret {
             static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
             let next = cached(&NEXT, concat!(stringify!($name), "\0"));
@@ -102,7 +102,6 @@ real! {
     fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int;
     fn close(fd: c_int) -> c_int;
     fn close_range(first: u32, last: u32, flags: c_int) -> c_int;
-    fn closefrom(first: c_int) -> c_int;
     fn dup(fd: c_int) -> c_int;
     fn dup2(from: c_int, to: c_int) -> c_int;
     fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int;
@@ -110,6 +109,8 @@ real! {
     fn fcntl64(fd: c_int, cmd: c_int, arg: usize) -> c_int;
     fn ioctl(fd: c_int, request: u64, arg: usize) -> c_int;
     fn sockatmark(fd: c_int) -> c_int;
+    fn preadv2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t;
+    fn pwritev2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t;
     fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t;
     fn readv(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t;
     fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t;
@@ -140,11 +141,16 @@ real! {
     fn daemon(nochdir: c_int, noclose: c_int) -> c_int;
     fn forkpty(master: *mut c_int, name: *mut c_char, termp: *const c_void, winp: *const c_void) -> c_int;
     fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int;
+    fn posix_spawn(pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: *const *const c_char, envp: *const *const c_char) -> c_int;
+    fn posix_spawnp(pid: *mut pid_t, file: *const c_char, actions: *const c_void, attributes: *const c_void, argv: *const *const c_char, envp: *const *const c_char) -> c_int;
+    fn posix_spawn_file_actions_adddup2(actions: *mut c_void, from: c_int, to: c_int) -> c_int;
+    fn system(command: *const c_char) -> c_int;
+    fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE;
     fn fdopen(fd: c_int, mode: *const c_char) -> *mut FILE;
     fn fclose(f: *mut FILE) -> c_int;
     fn freopen(path: *const c_char, mode: *const c_char, f: *mut FILE) -> *mut FILE;
-    fn freopen64(path: *const c_char, mode: *const c_char, f: *mut FILE) -> *mut FILE;
     fn vdprintf(fd: c_int, format: *const c_char, args: *mut c_void) -> c_int;
+    fn __vdprintf_chk(fd: c_int, flag: c_int, format: *const c_char, args: *mut c_void) -> c_int;
     fn sigaction(sig: c_int, act: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
     fn execve(path: *const c_char, argv: *const *const c_char, envp: *const *const c_char) -> c_int;
     fn execv(path: *const c_char, argv: *const *const c_char) -> c_int;

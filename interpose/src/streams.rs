@@ -5,6 +5,7 @@ use crate::fdtable::{self, Entry};
 use crate::process;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use rdma_engine::abi::arena::{flags, Header, Phase, RxMode, Slot, HOLDERS, REASONS, SLOTS};
+use rdma_engine::abi::log::{Event, NO_SLOT};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena::{self, ArenaRef};
 use rdma_engine::segment::Segment;
@@ -70,6 +71,13 @@ fn header() -> Option<&'static Header> {
     arena().map(|a| a.header())
 }
 
+/// Leaves a record that is about no stream; see [`Stream::log`].
+pub fn log(event: Event, args: [u64; 2]) {
+    if let Some(arena) = arena() {
+        arena.log(event, NO_SLOT, 0, args);
+    }
+}
+
 /// Of the arena's making: 1 is under way, 2 done, 3 given up.
 static STATE: AtomicU32 = AtomicU32::new(0);
 
@@ -126,6 +134,7 @@ fn make(passed: Option<(i32, ArenaRef)>) -> Option<()> {
     }
     crate::faults::start();
     ARENA.store(arena.base(), Ordering::Release);
+    log(Event::Loaded, [0, 0]);
     Some(())
 }
 
@@ -508,6 +517,14 @@ impl Stream {
     /// Says why the stream is not Fast.
     pub fn because(&self, reason: Reason) {
         self.slot.reason.store(reason as u32, Ordering::Relaxed);
+    }
+
+    /// Leaves a record for `sidewire run --log`; a load and a branch if nobody reads it.
+    #[inline]
+    pub fn log(&self, event: Event, args: [u64; 2]) {
+        if let Some(arena) = arena() {
+            arena.log(event, self.index, self.generation, args);
+        }
     }
 
     /// Is it settled that the stream must not be Fast?

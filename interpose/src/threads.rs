@@ -33,12 +33,10 @@ impl Mark {
     }
 }
 
-/// What a thread is doing.
+/// What a thread is doing; 0 is: nothing with streams.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Kind {
-    /// Nothing with streams.
-    None = 0,
     /// Using a stream's state or mapping.
     Use = 1,
     /// Inside a kernel receive into the program's buffer.

@@ -87,5 +87,5 @@ pub fn chance(n: u64) -> bool {
     x ^= x >> 7;
     x ^= x << 17;
     tls.random.set(x);
-    x % n == 0
+    x.is_multiple_of(n)
 }

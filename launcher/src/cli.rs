@@ -145,7 +145,7 @@ pub fn parse(call: Call) -> Result<Command, i32> {
 /// Puts a `--` before the program of `run`, so that the program's own options are
 /// never taken for ours.
 fn guard_program(words: &mut Vec<OsString>) {
-    if !words.get(1).is_some_and(|w| w == "run") {
+    if words.get(1).is_none_or(|w| w != "run") {
         return;
     }
     let cli = command();

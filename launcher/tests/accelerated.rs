@@ -65,6 +65,44 @@ fn both_ends() {
     );
 }
 
+/// What becomes of a stream, told while the program runs.
+#[test]
+fn the_log_tells_a_streams_life() {
+    let (server, address) = server(&["--log", "info"]);
+    let out = client(&["--log", "debug"], &address);
+    let served = server.wait_with_output().unwrap();
+    let (info, debug) = (stderr(&served), stderr(&out));
+    assert_eq!(
+        (out.status.code(), served.status.code()),
+        (Some(0), Some(0))
+    );
+    for text in [&info, &debug] {
+        let at = |event: &str| {
+            text.find(event)
+                .unwrap_or_else(|| panic!("{event}: {text}"))
+        };
+        let life = [
+            at("library loaded"),
+            at("looking for the other end"),
+            at("attached to the other end"),
+            at("send direction moves to the wire"),
+        ];
+        assert!(life.is_sorted(), "{text}");
+        assert!(
+            text.contains("receive direction moves to the wire"),
+            "{text}"
+        );
+        assert!(text.contains(&address), "{text}");
+    }
+    let steps = [
+        "stream opened",
+        "receive direction is ready",
+        "stream closed",
+    ];
+    assert!(steps.iter().all(|step| debug.contains(step)), "{debug}");
+    assert!(steps.iter().all(|step| !info.contains(step)), "{info}");
+}
+
 #[test]
 fn one_end_alone() {
     let mut plain = Command::new(LAUNCHER);
@@ -76,10 +114,13 @@ fn one_end_alone() {
     let out = client(&["--require"], address.trim());
     assert_eq!(out.status.code(), Some(125));
     let text = stderr(&out);
-    assert!(
-        text.contains("not fast: 1 x peer does not run Sidewire"),
-        "{text}"
-    );
+    // Whichever comes first: the end of the client, or of its patience.
+    let whys = [
+        "peer does not run Sidewire",
+        "offered, waiting for the peer",
+    ];
+    let told = |why: &str| text.contains(&format!("not fast: 1 x {why}"));
+    assert!(whys.into_iter().any(told), "{text}");
     plain.wait().unwrap();
 }
 

@@ -252,7 +252,15 @@ pub fn soft_limit(resource: u32) -> u64 {
         rlim_max: 0,
     };
     // SAFETY: prlimit(2) fills the struct.
-    unsafe { syscall!(libc::SYS_prlimit64, 0, resource, 0, &mut r as *mut libc::rlimit) };
+    unsafe {
+        syscall!(
+            libc::SYS_prlimit64,
+            0,
+            resource,
+            0,
+            &mut r as *mut libc::rlimit
+        )
+    };
     r.rlim_cur
 }
 

@@ -4,7 +4,7 @@ use crate::{faults, real};
 use crate::stream::receive::receive;
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
-use libc::{iovec, mmsghdr, msghdr, size_t, sockaddr, socklen_t, ssize_t, timespec};
+use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};
 
 /// The kernel's bound on the number of parts (readv(2)).
 const IOV_MAX: usize = 1024;
@@ -45,6 +45,22 @@ crate::hooks! {
             Some(p) if p.iter().any(|p| p.iov_len > 0) => receive(fd, p, 0, plain),
             _ => plain(),
         }
+    }
+
+    fn preadv2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t {
+        let plain = || unsafe { real::preadv2(fd, iov, n, offset, flags) };
+        // At the offset -1 it is readv(2), and works on sockets.
+        match (offset, unsafe { parts(iov, n as usize) }) {
+            (-1, Some(p)) if p.iter().any(|p| p.iov_len > 0) => {
+                let dontwait = flags & libc::RWF_NOWAIT != 0;
+                receive(fd, p, if dontwait { libc::MSG_DONTWAIT } else { 0 }, plain)
+            }
+            _ => plain(),
+        }
+    }
+
+    fn preadv64v2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t {
+        unsafe { preadv2(fd, iov, n, offset, flags) }
     }
 
     fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t {

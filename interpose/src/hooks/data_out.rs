@@ -33,6 +33,22 @@ crate::hooks! {
         }
     }
 
+    fn pwritev2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t {
+        let plain = || unsafe { real::pwritev2(fd, iov, n, offset, flags) };
+        // At the offset -1 it is writev(2), and works on sockets.
+        match (offset, unsafe { parts(iov, n as usize) }) {
+            (-1, Some(p)) => {
+                let dontwait = flags & libc::RWF_NOWAIT != 0;
+                put(fd, p, if dontwait { libc::MSG_DONTWAIT } else { 0 }, plain)
+            }
+            _ => plain(),
+        }
+    }
+
+    fn pwritev64v2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t {
+        unsafe { pwritev2(fd, iov, n, offset, flags) }
+    }
+
     fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t {
         put(fd, &one(buf, len), flags, || unsafe { real::send(fd, buf, len, flags) })
     }

@@ -32,8 +32,7 @@ impl Words {
 }
 
 /// For the trampolines below; `which` is 0 for execl, 1 for execlp, 2 for execle.
-#[no_mangle]
-unsafe extern "C-unwind" fn sidewire_exec_list(
+unsafe extern "C-unwind" fn with_list(
     which: c_int,
     registers: *const usize,
     stack: *const usize,
@@ -75,44 +74,43 @@ fn call(which: c_int, words: &Words, count: usize, argv: *mut usize) -> c_int {
     }
 }
 
-#[cfg(not(test))]
 macro_rules! trampoline {
-    ($name:literal, $which:literal) => {
-        core::arch::global_asm!(
-            concat!(".globl ", $name),
-            concat!(".type ", $name, ",@function"),
-            concat!($name, ":"),
-            ".cfi_startproc",
-            "push rbp",
-            ".cfi_def_cfa_offset 16",
-            ".cfi_offset rbp, -16",
-            "mov rbp, rsp",
-            ".cfi_def_cfa_register rbp",
-            "sub rsp, 48",
-            "mov [rsp], rdi",
-            "mov [rsp+8], rsi",
-            "mov [rsp+16], rdx",
-            "mov [rsp+24], rcx",
-            "mov [rsp+32], r8",
-            "mov [rsp+40], r9",
-            concat!("mov edi, ", $which),
-            "mov rsi, rsp",
-            "lea rdx, [rbp+16]",
-            "call sidewire_exec_list",
-            "leave",
-            ".cfi_def_cfa rsp, 8",
-            "ret",
-            ".cfi_endproc",
-            concat!(".size ", $name, ", . - ", $name),
-        );
+    ($name:ident, $which:literal) => {
+        /// # Safety
+        /// As the C function of that name.
+        #[unsafe(naked)]
+        #[cfg_attr(not(test), no_mangle)]
+        unsafe extern "C-unwind" fn $name() -> c_int {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rbp",
+                ".cfi_def_cfa_offset 16",
+                ".cfi_offset rbp, -16",
+                "mov rbp, rsp",
+                ".cfi_def_cfa_register rbp",
+                "sub rsp, 48",
+                "mov [rsp], rdi",
+                "mov [rsp+8], rsi",
+                "mov [rsp+16], rdx",
+                "mov [rsp+24], rcx",
+                "mov [rsp+32], r8",
+                "mov [rsp+40], r9",
+                concat!("mov edi, ", $which),
+                "mov rsi, rsp",
+                "lea rdx, [rbp+16]",
+                "call {with_list}",
+                "leave",
+                ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+                with_list = sym with_list,
+            )
+        }
     };
 }
-#[cfg(not(test))]
-trampoline!("execl", "0");
-#[cfg(not(test))]
-trampoline!("execlp", "1");
-#[cfg(not(test))]
-trampoline!("execle", "2");
+trampoline!(execl, "0");
+trampoline!(execlp, "1");
+trampoline!(execle, "2");
 
 #[cfg(test)]
 mod tests {

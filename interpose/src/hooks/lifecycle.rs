@@ -57,11 +57,23 @@ pub fn duplicated(from: c_int, to: c_int) {
     fdtable::set(to, entry);
 }
 
+/// A vfork child duplicates a stream for the program that it is about to become,
+/// whose library knows nothing of the wire.
+fn given_away(fd: c_int) {
+    if let Some(s) = crate::stream::of(fd) {
+        crate::stream::send::leave_wire(&s, Reason::Passed);
+    }
+}
+
 /// dup2 and dup3: `to` is closed on the way. One of ours steps aside.
 fn replace(from: c_int, to: c_int, call: impl FnOnce() -> c_int) -> c_int {
     // A source that is not open changes nothing.
     let open = unsafe { rdma_engine::syscall!(libc::SYS_fcntl, from, libc::F_GETFD) } >= 0;
-    if from == to || !open || crate::process::in_vfork_child() {
+    if from == to || !open {
+        return call();
+    }
+    if crate::process::in_vfork_child() {
+        given_away(from);
         return call();
     }
     if fdtable::get(to) == Entry::Internal {

@@ -15,6 +15,7 @@ mod makers;
 mod options;
 mod readiness;
 mod signal;
+mod spawn;
 mod stdio;
 mod syscall;
 
@@ -27,7 +28,7 @@ macro_rules! hooks {
         /// # Safety
         /// As the C function of that name (its man page).
         #[cfg_attr(not(test), no_mangle)]
-        #[allow(clippy::too_many_arguments)]
+        #[allow(clippy::too_many_arguments, non_snake_case)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret $body
     )*};
 }

@@ -14,11 +14,13 @@ crate::hooks! {
             match n {
                 SYS_read => data_in::read(fd, b as _, c) as i64,
                 SYS_readv => data_in::readv(fd, b as _, c as _) as i64,
+                SYS_preadv2 => data_in::preadv2(fd, b as _, c as _, d as _, f as _) as i64,
                 SYS_recvfrom => data_in::recvfrom(fd, b as _, c, d as _, e as _, f as _) as i64,
                 SYS_recvmsg => data_in::recvmsg(fd, b as _, c as _) as i64,
                 SYS_recvmmsg => data_in::recvmmsg(fd, b as _, c as _, d as _, e as _).into(),
                 SYS_write => data_out::write(fd, b as _, c) as i64,
                 SYS_writev => data_out::writev(fd, b as _, c as _) as i64,
+                SYS_pwritev2 => data_out::pwritev2(fd, b as _, c as _, d as _, f as _) as i64,
                 SYS_sendto => data_out::sendto(fd, b as _, c, d as _, e as _, f as _) as i64,
                 SYS_sendmsg => data_out::sendmsg(fd, b as _, c as _) as i64,
                 SYS_sendmmsg => data_out::sendmmsg(fd, b as _, c as _, d as _).into(),

@@ -734,17 +734,6 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Arms the bells of a registration's stream.
-fn arm(r: &Registration, s: &Stream) {
-    let (data, room) = r.bells(s);
-    if data {
-        wait::arm(s, Want::In);
-    }
-    if room {
-        wait::arm(s, Want::Out);
-    }
-}
-
 /// A kernel wait of the epoll family, as the program called it.
 pub trait Sleep {
     /// Waits for up to `timeout_ns` (`None`: for ever). Libc's convention.

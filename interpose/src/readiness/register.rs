@@ -105,11 +105,6 @@ impl Registration {
             && self.generation.load(Ordering::Relaxed) == s.generation
     }
 
-    /// Was something reported that may still be true?
-    pub fn was_reported(&self) -> bool {
-        self.last.load(Ordering::Relaxed) & bits::IN != 0
-    }
-
     /// The stream that was taken over.
     pub fn stream(&self) -> Option<Stream> {
         crate::streams::get(

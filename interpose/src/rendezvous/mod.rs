@@ -16,6 +16,7 @@ use crate::streams::Stream;
 use crate::{descriptors, startup, tls};
 use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Phase};
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::message::{Answer, Hello};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::segment::{self, Segment};
@@ -60,7 +61,11 @@ pub fn offer(s: &Stream, fd: i32) {
     sys::with_signals_blocked(|| {
         if s.phase() == Phase::Plain {
             match begin(s, fd) {
-                Ok(()) => s.because(Reason::Offered),
+                Ok(()) => {
+                    s.because(Reason::Offered);
+                    let offers = s.slot.offers.load(Ordering::Relaxed);
+                    s.log(Event::Offered, [u64::from(offers), 0]);
+                }
                 Err(reason) => decline(s, reason),
             }
         }
@@ -81,6 +86,8 @@ fn decline(s: &Stream, reason: Reason) {
     if reason == Reason::Cold {
         return;
     }
+    let event = if for_good { Event::Pinned } else { Event::Refused };
+    s.log(event, [reason as u64, 0]);
     if reason == Reason::SharedEnd {
         // The other holder, a child as a rule, may leave at any time.
         let soon = sys::now_ns() + SHARED_NS;
@@ -121,6 +128,9 @@ fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
 fn check_policy(s: &Stream) -> Result<(), Reason> {
     let (local, remote) = (s.slot.local.get(), s.slot.remote.get());
     let d = policy::decide(&local, &remote, s.slot.has(flags::OUTGOING));
+    if d.rule != 0 {
+        s.log(Event::Ruled, [u64::from(d.rule), 0]);
+    }
     match d.verdict {
         Verdict::Tcp | Verdict::Rdma => Err(Reason::Policy),
         Verdict::Auto | Verdict::Shm => {
@@ -256,6 +266,8 @@ fn attach(s: &Stream) {
     s.because(Reason::Attached);
     s.local.calls.store(0, Ordering::Relaxed);
     slot.phase.store(Phase::Attached as u32, Ordering::SeqCst);
+    let creator = slot.creator.load(Ordering::Relaxed);
+    s.log(Event::Attached, [u64::from(creator), 0]);
 }
 
 fn close_listener(s: &Stream) {
@@ -304,6 +316,7 @@ fn withdraw(s: &Stream, reason: Reason) {
 /// streams stay on TCP.
 pub fn io_uring() {
     startup::disable();
+    crate::streams::log(Event::Disabled, [Reason::IoUring as u64, 0]);
     for s in crate::streams::ours() {
         crate::stream::send::leave_wire(&s, Reason::IoUring);
     }

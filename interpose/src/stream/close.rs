@@ -12,6 +12,7 @@ use crate::streams::{self, Stream};
 use crate::{descriptors, process, real, threads};
 use core::sync::atomic::{AtomicU64, Ordering};
 use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::segment::sender_flags;
 use rdma_engine::syscall;
 
@@ -168,11 +169,19 @@ pub fn after(c: Closing) {
         wake_peer(&s);
     }
     s.remove_holder(process::pid());
+    log_end(&s);
     crate::stats::count(s);
     bury(s, last);
     if any_grave() {
         dig();
     }
+}
+
+fn log_end(s: &Stream) {
+    let (tx, rx) = (&s.slot.tx, &s.slot.rx);
+    let sum = |a: &AtomicU64, b: &AtomicU64| a.load(Ordering::Relaxed) + b.load(Ordering::Relaxed);
+    let wire = sum(&tx.wire_bytes, &rx.wire_bytes);
+    s.log(Event::Closed, [wire, sum(&tx.tcp_bytes, &rx.tcp_bytes)]);
 }
 
 /// Frees what the stream has in this process, now or when no thread uses it any
@@ -270,6 +279,7 @@ fn free(s: Stream, last: bool) {
 /// closes the descriptors; what it cannot know is said here.
 pub fn at_exit() {
     for s in streams::ours() {
+        log_end(&s);
         if s.phase() != Phase::Attached || !s.is_sole() {
             continue;
         }

@@ -10,6 +10,7 @@ use crate::threads::{self, Kind};
 use crate::{startup, tls};
 use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::lock::Acquired;
@@ -121,7 +122,7 @@ pub fn progress(s: &Stream, fd: i32) {
 fn step(s: &Stream, fd: i32) {
     let calls = s.local.calls.fetch_add(1, Ordering::Relaxed);
     // 0, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256, ...
-    let due = calls & calls.wrapping_sub(1) == 0 || calls % 64 == 0;
+    let due = calls & calls.wrapping_sub(1) == 0 || calls.is_multiple_of(64);
     if !due && startup::chaos() == 0 {
         return;
     }
@@ -208,6 +209,7 @@ fn promise_locked(s: &Stream, fd: i32, segment: rdma_engine::segment::Segment) -
         crate::stream::open::pin(s, Reason::Broken);
         return take_back();
     }
+    s.log(Event::Promised, [epoch, count]);
     true
 }
 
@@ -316,6 +318,9 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
                 .is_ok()
         });
     if cut {
+        let epoch = t.epoch.load(Ordering::Relaxed);
+        let at = d.cut_at.load(Ordering::Relaxed);
+        s.log(Event::CutOver, [epoch, at]);
         update_limit(s, fd);
         s.because(Reason::None);
         s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
@@ -375,6 +380,11 @@ fn cut_back_locked(s: &Stream, segment: rdma_engine::segment::Segment) -> bool {
     }
     t.epoch.store(epoch + 1, Ordering::Release);
     t.fast.store(tx::PLAIN, Ordering::SeqCst);
+    let reason = match s.slot.pin.load(Ordering::Acquire) {
+        0 => Reason::Forced as u32,
+        pinned => pinned,
+    };
+    s.log(Event::CutBack, [epoch, u64::from(reason)]);
     true
 }
 
@@ -390,10 +400,27 @@ pub fn should_cut_back(s: &Stream, recall: u32) -> bool {
 pub fn recall(s: &Stream) {
     let Some(segment) = s.segment() else { return };
     let d = segment.direction(s.into());
-    d.receiver.recall.store(1, Ordering::SeqCst);
+    if d.receiver.recall.swap(1, Ordering::SeqCst) == 0 {
+        s.log(Event::Recalled, [0, 0]);
+    }
     take_back_promise(s);
     if s.slot.tx.fast.load(Ordering::Acquire) == tx::FAST {
         cut_back(s);
+    }
+}
+
+/// Asks both directions off the wire, and waits a little for ours to be there (the
+/// receiver may not have seen the cut-over yet). Whether they return is up to
+/// [`Stream::is_sole`].
+pub fn rest_on_tcp(s: &Stream) {
+    const TRIES: u32 = 2000;
+    const PAUSE_NS: u64 = 1_000_000;
+    for _ in 0..TRIES {
+        recall(s);
+        if s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN {
+            return;
+        }
+        sys::ppoll(&mut [], Some(PAUSE_NS));
     }
 }
 
@@ -430,6 +457,7 @@ pub fn withdraw_promise(s: &Stream) -> bool {
     if back.is_ok() {
         let plain = RxMode::Plain as u32;
         s.slot.rx.mode.store(plain, Ordering::SeqCst);
+        s.log(Event::Revoked, [epoch, 0]);
     }
     back.is_ok()
 }
@@ -441,6 +469,7 @@ pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     let d = segment.direction(s.into());
     let next = rx.epoch.load(Ordering::Relaxed) + 1;
     rx.epoch.store(next, Ordering::Release);
+    s.log(Event::CutBackSeen, [(next - 1), 0]);
     rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
     d.gate.store(gate::word(next, gate::IDLE), Ordering::SeqCst);
     s.local.calls.store(0, Ordering::Relaxed);

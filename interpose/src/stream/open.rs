@@ -4,6 +4,7 @@ use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Address};
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::{sys, syscall};
 
@@ -21,6 +22,7 @@ pub fn connected(fd: i32, outgoing: bool) {
             .store(s.slot.opened.load(Ordering::Relaxed), Ordering::Relaxed);
         let (index, generation) = (s.index, s.generation);
         fdtable::set(fd, Entry::Stream { index, generation });
+        s.log(Event::Opened, [fd as u64, u64::from(outgoing)]);
     } else {
         fdtable::set(fd, Entry::Other);
     }
@@ -66,6 +68,7 @@ pub fn pin(s: &Stream, reason: Reason) {
     );
     if first.is_ok() {
         s.because(reason);
+        s.log(Event::Pinned, [reason as u64, 0]);
     }
     super::cutover::recall(s);
 }

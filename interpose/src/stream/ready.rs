@@ -87,7 +87,7 @@ pub fn peer_has_closed(s: &Stream, segment: Segment) -> bool {
 
 /// Is a FIN of the peer here, or under way?
 #[inline]
-fn peer_has_shut(s: &Stream, segment: Segment) -> bool {
+pub fn peer_has_shut(s: &Stream, segment: Segment) -> bool {
     peer_flags(s, segment) & (sender_flags::CLOSED | sender_flags::SHUT) != 0
 }
 

@@ -10,6 +10,7 @@ use crate::threads::{Doing, Kind};
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
 use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell;
@@ -269,6 +270,7 @@ fn see_cut(s: &Stream, segment: Segment) -> bool {
     // Partner: the sender's load before it cuts back.
     d.receiver.seen_epoch.store(epoch + 1, Ordering::Release);
     s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
+    s.log(Event::CutOverSeen, [epoch, cut_at]);
     true
 }
 
@@ -420,6 +422,7 @@ fn room_bell(s: &Stream, segment: Segment) -> bool {
 pub fn broken(s: &Stream) {
     s.slot.pin.store(Reason::Broken as u32, Ordering::Release);
     s.because(Reason::Broken);
+    s.log(Event::Broken, [0, 0]);
     s.slot.flags.fetch_or(flags::RESET, Ordering::AcqRel);
     if let Some(fd) = s.any_fd() {
         // SAFETY: no memory is passed. The peer sees the end.

@@ -8,6 +8,7 @@ use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real, signals};
 use core::sync::atomic::Ordering;
 use libc::pollfd;
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::arena::flags;
 use rdma_engine::abi::message::WAKE;
 use rdma_engine::abi::record::count_add;
@@ -410,7 +411,11 @@ pub fn drain(s: &Stream) {
 
 /// The side channel has ended: the peer has closed, or is dead.
 pub fn peer_gone(s: &Stream) {
-    s.slot.flags.fetch_or(flags::PEER_GONE, Ordering::AcqRel);
+    let before = s.slot.flags.fetch_or(flags::PEER_GONE, Ordering::AcqRel);
+    if before & flags::PEER_GONE == 0 {
+        let orderly = s.segment().is_some_and(|g| ready::peer_has_shut(s, g));
+        s.log(Event::PeerGone, [u64::from(orderly), 0]);
+    }
 }
 
 /// Rings the peer, if `must`.

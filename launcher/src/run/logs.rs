@@ -140,9 +140,7 @@ impl Reader {
         if entry.slot == NO_SLOT {
             return String::new();
         }
-        let stream = self.view.stream(entry.slot);
-        let same = stream.filter(|s| s.generation == entry.generation);
-        match same.and_then(|s| s.local.zip(s.remote)) {
+        match self.view.ends(entry.slot, entry.generation) {
             Some((local, remote)) => format!("{local} > {remote}: "),
             None => format!("#{}.{}: ", entry.slot, entry.generation),
         }
@@ -161,11 +159,6 @@ fn arguments(entry: &Entry) -> String {
             Arg::Reason => {
                 let code = u32::try_from(value).unwrap_or(u32::MAX);
                 Some(Reason::from_code(code).text().to_owned())
-            }
-            Arg::Errno if value == 0 => None,
-            Arg::Errno => {
-                let code = i32::try_from(value).unwrap_or(i32::MAX);
-                Some(std::io::Error::from_raw_os_error(code).to_string())
             }
             Arg::Fd => Some(format!("fd {value}")),
             Arg::Pid => Some(format!("pid {value}")),

@@ -13,6 +13,7 @@ use rdma_engine::abi::arena::{Header, Slot, MAGIC, SLOTS, SLOTS_AT};
 use rdma_engine::abi::VERSION;
 use std::fs::File;
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
@@ -74,6 +75,19 @@ impl View {
 
     /// The stream in slot `index`.
     pub fn stream(&self, index: u32) -> Option<Stream> {
+        self.slot(index).filter(|s| s.generation % 2 == 1)
+    }
+
+    /// The addresses of use `generation` of slot `index`: they stand there until
+    /// the slot is used again.
+    pub fn ends(&self, index: u32, generation: u32) -> Option<(SocketAddr, SocketAddr)> {
+        let same = |s: &Stream| s.generation.wrapping_sub(generation) <= 1;
+        let slot = self.slot(index).filter(same)?;
+        slot.local.zip(slot.remote)
+    }
+
+    /// What stands in slot `index`, in use (odd generations) or not.
+    fn slot(&self, index: u32) -> Option<Stream> {
         if index >= SLOTS {
             return None;
         }
@@ -85,7 +99,7 @@ impl View {
         let generation = slot.generation.load(Ordering::Relaxed);
         let mut again = [0; 4];
         self.file.read_exact_at(&mut again, at).ok()?;
-        if generation % 2 == 0 || u32::from_ne_bytes(again) != generation {
+        if u32::from_ne_bytes(again) != generation {
             return None;
         }
         Some(Stream::of(index, &slot))

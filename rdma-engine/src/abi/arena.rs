@@ -266,7 +266,7 @@ impl Slot {
 
 const _: () = {
     assert!(core::mem::size_of::<Header>() <= SLOTS_AT);
-    assert!(LOG_AT % core::mem::align_of::<log::Record>() == 0);
-    assert!(core::mem::size_of::<Slot>() % 64 == 0);
+    assert!(LOG_AT.is_multiple_of(core::mem::align_of::<log::Record>()));
+    assert!(core::mem::size_of::<Slot>().is_multiple_of(64));
     assert!(core::mem::size_of::<Slot>() <= 2048);
 };

@@ -62,8 +62,6 @@ pub enum Arg {
     Number(&'static str),
     /// The code of a [`super::reason::Reason`].
     Reason,
-    /// An errno value.
-    Errno,
     /// A descriptor number.
     Fd,
     /// A process id.
@@ -109,7 +107,7 @@ events! {
     /// A process of the family has loaded the library.
     Loaded = 1, Info, "library loaded", Arg::No, Arg::No;
     /// The library can do nothing in this process.
-    Disabled = 2, Warn, "acceleration is off in this process", Arg::Reason, Arg::Errno;
+    Disabled = 2, Warn, "acceleration is off in this process", Arg::Reason, Arg::No;
     /// The process is about to run another program.
     Exec = 3, Debug, "exec", Arg::No, Arg::No;
     /// A child process shares this process's streams.
@@ -118,22 +116,20 @@ events! {
     Opened = 10, Debug, "stream opened", Arg::Fd, Arg::Number("outgoing");
     /// The connection has got its last close here.
     Closed = 11, Debug, "stream closed", Arg::Number("wire_bytes"), Arg::Number("tcp_bytes");
-    /// Another descriptor, or process, for the same stream.
-    Shared = 12, Debug, "stream shared", Arg::Pid, Arg::Fd;
     /// A policy rule decided about the stream.
-    Ruled = 13, Debug, "policy rule applies", Arg::Number("rule"), Arg::Number("verdict");
+    Ruled = 13, Debug, "policy rule applies", Arg::Number("rule"), Arg::No;
     /// The stream is worth an offer.
-    Offered = 20, Debug, "looking for the other end", Arg::Number("offers"), Arg::No;
+    Offered = 20, Info, "looking for the other end", Arg::Number("tries before"), Arg::No;
     /// The other end is found, and proven.
-    Attached = 21, Info, "attached to the other end", Arg::Pid, Arg::Number("creator");
+    Attached = 21, Info, "attached to the other end", Arg::Number("creator"), Arg::No;
     /// The two ends will not come together for now.
-    Refused = 22, Info, "stays on TCP", Arg::Reason, Arg::Errno;
+    Refused = 22, Info, "stays on TCP for now", Arg::Reason, Arg::No;
     /// The stream stays on TCP for good.
-    Pinned = 23, Info, "pinned to TCP", Arg::Reason, Arg::Fd;
+    Pinned = 23, Info, "pinned to TCP", Arg::Reason, Arg::No;
     /// The receiving direction has promised.
     Promised = 30, Debug, "receive direction is ready", Arg::Number("epoch"), Arg::Number("tcp_bytes");
     /// The receiver has taken its promise back.
-    Revoked = 31, Debug, "receive direction is ready no more", Arg::Number("epoch"), Arg::Reason;
+    Revoked = 31, Debug, "receive direction is ready no more", Arg::Number("epoch"), Arg::No;
     /// The sender has cut over.
     CutOver = 32, Info, "send direction moves to the wire", Arg::Number("epoch"), Arg::Number("tcp_bytes");
     /// The receiver has seen the peer's cut-over.
@@ -143,19 +139,11 @@ events! {
     /// The receiver has followed the peer back to TCP.
     CutBackSeen = 35, Info, "receive direction moves back to TCP", Arg::Number("epoch"), Arg::No;
     /// The receiver asks the peer to go back to TCP.
-    Recalled = 36, Debug, "asked the peer to go back to TCP", Arg::Number("epoch"), Arg::Reason;
+    Recalled = 36, Debug, "asked the peer to go back to TCP", Arg::No, Arg::No;
     /// The peer's process is gone, or has closed.
-    PeerGone = 40, Info, "the peer is gone", Arg::Number("clean"), Arg::Number("unread");
-    /// The connection was reset.
-    Reset = 41, Info, "connection reset", Arg::Errno, Arg::No;
+    PeerGone = 40, Info, "the peer is gone", Arg::Number("orderly"), Arg::No;
     /// The peer broke the protocol of the wire.
-    Broken = 42, Error, "the peer broke the protocol of the wire", Arg::Number("expected"), Arg::Number("found");
-    /// A lock was taken from a dead or interrupted holder.
-    LockStolen = 43, Warn, "took a lock from a dead or interrupted thread", Arg::Number("thread"), Arg::No;
-    /// Memory, descriptors or mappings are short.
-    NoResources = 44, Warn, "no resources", Arg::Errno, Arg::Number("what");
-    /// A register of epoll events was taken over, or given up.
-    Epoll = 50, Debug, "epoll registration taken over", Arg::Number("epoll"), Arg::Fd;
+    Broken = 42, Error, "the peer broke the protocol of the wire", Arg::No, Arg::No;
     /// Left for a developer's own use.
     Trace = 90, Debug, "trace", Arg::Number("a"), Arg::Number("b");
     /// A code that this version does not know.

@@ -93,12 +93,13 @@ impl Record {
         // Bytes behind this header, less the header that has to follow.
         let room = CHUNK.checked_sub(at)?.checked_sub(2 * HEADER);
         if word >> 20 & 0xf == KIND_GOTO {
-            return (len < CHUNKS && at + HEADER <= CHUNK).then_some(Record::Goto { chunk: len, count });
+            return (len < CHUNKS && at + HEADER <= CHUNK)
+                .then_some(Record::Goto { chunk: len, count });
         }
         let room = room?;
         match word >> 20 & 0xf {
             KIND_DATA if len > 0 && padded(len) <= room => Some(Record::Data { len, count }),
-            KIND_SKIP if len % 8 == 0 && len <= room => Some(Record::Skip { len, count }),
+            KIND_SKIP if len.is_multiple_of(8) && len <= room => Some(Record::Skip { len, count }),
             KIND_CUT_BACK if len == 0 => Some(Record::CutBack { count }),
             _ => None,
         }

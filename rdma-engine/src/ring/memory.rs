@@ -49,7 +49,7 @@ impl RawMemory {
 impl Memory for RawMemory {
     #[inline]
     fn header(&self, off: u32) -> &AtomicU64 {
-        assert!(off as usize + 8 <= RING && off % 8 == 0);
+        assert!(off as usize + 8 <= RING && off.is_multiple_of(8));
         // SAFETY: aligned and in bounds by the assertion; the peer may write it
         // at any time, which is what an atomic is for.
         unsafe { &*self.base.add(off as usize).cast::<AtomicU64>() }

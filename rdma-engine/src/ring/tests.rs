@@ -6,6 +6,8 @@ mod wire;
 
 #[cfg(not(loom))]
 mod bytes;
+#[cfg(all(not(loom), target_arch = "x86_64"))]
+mod dead;
 #[cfg(not(loom))]
 mod hostile;
 #[cfg(all(not(loom), target_arch = "x86_64"))]
@@ -13,10 +15,8 @@ mod interrupted;
 #[cfg(loom)]
 mod model;
 #[cfg(all(not(loom), target_arch = "x86_64"))]
+mod nested;
+#[cfg(all(not(loom), target_arch = "x86_64"))]
 mod step;
 #[cfg(all(not(loom), target_arch = "x86_64"))]
 mod world;
-#[cfg(all(not(loom), target_arch = "x86_64"))]
-mod nested;
-#[cfg(all(not(loom), target_arch = "x86_64"))]
-mod dead;

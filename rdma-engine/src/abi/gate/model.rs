@@ -126,20 +126,22 @@ impl Receiver {
             self.see_cut();
         }
         match self.mode {
-            Mode::Fast(cut_at) if self.from_tcp == cut_at => match self.d.ring.get(self.from_ring) {
-                Some(CUT_BACK) => {
-                    self.from_ring += 1;
-                    self.epoch += 1;
-                    self.mode = Mode::Plain;
-                    let idle = word(self.epoch, IDLE);
-                    self.d.gate.store(idle, Ordering::SeqCst);
+            Mode::Fast(cut_at) if self.from_tcp == cut_at => {
+                match self.d.ring.get(self.from_ring) {
+                    Some(CUT_BACK) => {
+                        self.from_ring += 1;
+                        self.epoch += 1;
+                        self.mode = Mode::Plain;
+                        let idle = word(self.epoch, IDLE);
+                        self.d.gate.store(idle, Ordering::SeqCst);
+                    }
+                    Some(byte) => {
+                        self.from_ring += 1;
+                        self.got.push(byte);
+                    }
+                    None => {}
                 }
-                Some(byte) => {
-                    self.from_ring += 1;
-                    self.got.push(byte);
-                }
-                None => {}
-            },
+            }
             _ => {
                 if let Some(byte) = self.d.tcp.get(self.from_tcp) {
                     self.from_tcp += 1;

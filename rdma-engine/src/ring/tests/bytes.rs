@@ -66,7 +66,11 @@ fn two_threads(total: usize, limit: usize, window_only: bool) {
     assert_eq!(w.tx.taken_and_held(), (1, 0));
 }
 
-const TOTAL: usize = if cfg!(debug_assertions) { 3 << 20 } else { 30 << 20 };
+const TOTAL: usize = if cfg!(debug_assertions) {
+    3 << 20
+} else {
+    30 << 20
+};
 
 #[test]
 fn two_threads_in_the_window() {
@@ -216,7 +220,10 @@ fn skip_records_are_passed() {
     put((2 << CHUNK_SHIFT) + 24, Record::Skip { len: 8, count: 3 });
     put((2 << CHUNK_SHIFT) + 40, Record::CutBack { count: 3 });
     assert_eq!(w.look(10).len(), 3);
-    assert_eq!(w.consumer().tail(Pos(0)), Pos::new((2 << CHUNK_SHIFT) + 40, 3));
+    assert_eq!(
+        w.consumer().tail(Pos(0)),
+        Pos::new((2 << CHUNK_SHIFT) + 40, 3)
+    );
     let mut got = Vec::new();
     assert_eq!(w.pull(&mut got, 10), Pull::Data(3));
     assert_eq!(w.pull(&mut got, 10), Pull::CutBack);

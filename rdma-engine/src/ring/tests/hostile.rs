@@ -170,8 +170,10 @@ fn both_sides_survive_a_scribbling_peer() {
                 x ^= x << 17;
                 let at = 8 * (x >> 40) as u32 % 4096;
                 let kind = x & 7;
-                let word = x % 300 | kind << 20 | (x >> 20 & 0xfff) << 24;
-                w.mem.header(at).store(if kind == 0 { 0 } else { word }, Ordering::Relaxed);
+                let word = (x % 300) | (kind << 20) | (x >> 20 & 0xfff) << 24;
+                w.mem
+                    .header(at)
+                    .store(if kind == 0 { 0 } else { word }, Ordering::Relaxed);
                 w.consumed().store(x & 0xfff, Ordering::Relaxed);
             }
         });

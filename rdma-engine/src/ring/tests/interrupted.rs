@@ -64,7 +64,11 @@ fn a_handler_pushes() {
 
 #[test]
 fn a_handler_pushes_much() {
-    let handler: Act = |w| [16, 250_000, 250_000, 3000].into_iter().for_each(|n| push(w, HANDLER, n));
+    let handler: Act = |w| {
+        [16, 250_000, 250_000, 3000]
+            .into_iter()
+            .for_each(|n| push(w, HANDLER, n))
+    };
     each(fresh, push_small, handler, all_arrived);
 }
 
@@ -126,7 +130,9 @@ fn a_handler_cuts_back() {
         let pushed = Cell::new(Push::Broken);
         let victim = || pushed.set(w.push_by(&p, VICTIM, 16, LIMIT));
         let mut cut = false;
-        let steps = interrupt(at, victim, &mut || cut = w.wire.producer(true).push_cut_back());
+        let steps = interrupt(at, victim, &mut || {
+            cut = w.wire.producer(true).push_cut_back()
+        });
         assert!(matches!(pushed.get(), Push::Done(16) | Push::Full));
         w.drain(PEER);
         assert_eq!(w.wire.consumer().pass_cut_back(), cut);

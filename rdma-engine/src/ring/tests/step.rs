@@ -45,7 +45,10 @@ fn install() {
         let mut action: libc::sigaction = core::mem::zeroed();
         action.sa_sigaction = on_trap as *const () as usize;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_NODEFER;
-        assert_eq!(libc::sigaction(libc::SIGTRAP, &action, core::ptr::null_mut()), 0);
+        assert_eq!(
+            libc::sigaction(libc::SIGTRAP, &action, core::ptr::null_mut()),
+            0
+        );
     });
 }
 

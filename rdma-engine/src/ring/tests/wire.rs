@@ -167,7 +167,7 @@ impl Tag {
 
     /// Writes a record of `n` bytes. Allocates nothing.
     pub fn fill(self, mem: &RawMemory, off: u32, n: u32) {
-        assert!(n >= Tag::LEAST && off % HEADER == 0);
+        assert!(n >= Tag::LEAST && off.is_multiple_of(HEADER));
         let to = mem.bytes(off, n).cast::<u64>();
         // SAFETY: aligned, and `n` bytes are valid from `to` on.
         unsafe {
@@ -205,7 +205,10 @@ impl Tag {
                 return Err(Bad::Torn(tag, 8 * i, n));
             }
         }
-        match record[(n & !7) as usize..].iter().all(|b| *b == source as u8) {
+        match record[(n & !7) as usize..]
+            .iter()
+            .all(|b| *b == source as u8)
+        {
             true => Ok(tag),
             false => Err(Bad::Torn(tag, n & !7, n)),
         }

@@ -16,5 +16,6 @@
 pub mod exception;
 pub mod fed;
 pub mod handle;
+pub mod wire;
 
 pub use exception::{ExceptionKind, RtiException};

@@ -16,6 +16,8 @@
 pub mod exception;
 pub mod fed;
 pub mod handle;
+pub mod rtig;
+pub mod sys;
 pub mod wire;
 
 pub use exception::{ExceptionKind, RtiException};

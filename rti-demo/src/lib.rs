@@ -15,6 +15,7 @@
 
 pub mod exception;
 pub mod fed;
+pub mod federate;
 pub mod handle;
 pub mod rtig;
 pub mod sys;

@@ -16,6 +16,7 @@
 pub mod exception;
 pub mod fed;
 pub mod federate;
+pub mod game;
 pub mod handle;
 pub mod rtig;
 pub mod sys;

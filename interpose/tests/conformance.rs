@@ -143,9 +143,9 @@ cases! {
     spawn_children: pair;
     pass_stream: pair.later("Semantics");
     background_save: pair;
-    exit_in_thread: pair.silent_client().limit(60).later("Semantics");
+    exit_in_thread: pair.silent_client().limit(60);
     reuseport_workers: pair.silent_server();
-    urgent: pair.either().later("Semantics");
+    urgent: pair.either();
     kernel_options: pair.either();
     zerocopy: pair.either().later("Semantics");
 

@@ -72,6 +72,8 @@ cases! {
     epoll_fairness: pair;
     epoll_other_reader: pair;
     epoll_threads: pair;
+    epoll_busy_handler: pair;
+    epoll_mixed_waits: pair;
     slow_reader: pair;
     wait_forms: pair;
 
@@ -86,6 +88,7 @@ cases! {
     signal_term: pair.silent_client();
     shutdown_wakes: pair;
     close_wakes_nobody: pair;
+    close_reuse_blocked: pair;
     duplex: pair;
     many_writers: pair;
 
@@ -140,9 +143,9 @@ cases! {
     spawn_children: pair;
     pass_stream: pair.later("Semantics");
     background_save: pair;
-    exit_in_thread: pair.silent_client().limit(60).later("Semantics");
+    exit_in_thread: pair.silent_client().limit(60);
     reuseport_workers: pair.silent_server();
-    urgent: pair.either().later("Semantics");
+    urgent: pair.either();
     kernel_options: pair.either();
     zerocopy: pair.either().later("Semantics");
 

@@ -111,7 +111,12 @@ crate::hooks! {
     }
 
     fn sockatmark(fd: c_int) -> c_int {
-        unsafe { real::sockatmark(fd) }
+        let r = unsafe { real::sockatmark(fd) };
+        // What came by the wire stands before the mark.
+        if r == 1 && crate::stream::of(fd).is_some_and(|s| ready::unread(&s) > 0) {
+            return 0;
+        }
+        r
     }
 
     fn fcntl(fd: c_int, cmd: c_int, arg: usize) -> c_int {
@@ -137,6 +142,11 @@ crate::hooks! {
                 libc::TIOCOUTQ if ready::tx_is_fast(&s) => ready::unread_by_peer(&s) as usize,
                 _ => 0,
             };
+            const SIOCATMARK: u64 = 0x8905;
+            if request == SIOCATMARK && ready::unread(&s) > 0 {
+                // SAFETY: the kernel has just written an int there.
+                unsafe { *(arg as *mut c_int) = 0 };
+            }
             if more > 0 {
                 // The kernel has just written an int there.
                 unsafe { *(arg as *mut c_int) += more as c_int };

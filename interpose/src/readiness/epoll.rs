@@ -185,6 +185,11 @@ pub fn is_nested(ep: i32) {
 }
 
 impl Set {
+    /// Do tokens of ours stand in the set?
+    fn is_touched(&self) -> bool {
+        self.taken.load(Ordering::Acquire) != 0 || self.local.load(Ordering::Acquire) != 0
+    }
+
     fn reset(&self, fd: i32) {
         self.fd.store(fd, Ordering::Relaxed);
         for word in [&self.taken, &self.foreign, &self.first, &self.last] {
@@ -269,6 +274,7 @@ impl Set {
         if !r.is(VALID) {
             self.control(EPOLL_CTL_DEL, fd, 0, 0);
         } else if s.slot.rx_mode() == RxMode::Plain && !ready::tx_is_fast(s) {
+            let mask = mask & !bits::EXCLUSIVE;
             self.control(EPOLL_CTL_MOD, fd, mask, r.data.load(Ordering::Relaxed));
         } else {
             // What stays ours must not look ready to who waits on the set.
@@ -633,7 +639,14 @@ pub unsafe fn control(ep: i32, op: i32, fd: i32, event: *mut epoll_event) -> i32
     let done = if ours {
         set.change(op, fd, r, mask, data)
     } else {
-        let done = plain();
+        // An exclusive registration cannot be changed any more: one of a stream that
+        // may be on the wire is made without. «At least one» set is woken.
+        let attached = stream.is_some_and(|s| s.phase() == Phase::Attached);
+        let done = if op == EPOLL_CTL_ADD && attached && bits::may_be_exclusive(mask) {
+            errno::result(set.control(op, fd, mask & !bits::EXCLUSIVE, data)) as i32
+        } else {
+            plain()
+        };
         if done == 0 && op == EPOLL_CTL_ADD {
             set.untake(r);
         }
@@ -662,9 +675,7 @@ impl Set {
     /// A registration of an attached stream was just made by the program: it is
     /// taken over at once, or the stream leaves the wire.
     fn adopt(&self, s: &Stream, fd: i32, r: &Registration) {
-        let mask = r.mask.load(Ordering::Relaxed);
         let fine = self.foreign.load(Ordering::Acquire) == 0
-            && mask & bits::EXCLUSIVE == 0
             && r.data.load(Ordering::Relaxed) & TOKEN_MASK != TOKEN;
         let taken = {
             let _held = self.hold();
@@ -681,6 +692,8 @@ impl Set {
         let error = match (op, r.is(VALID)) {
             (EPOLL_CTL_ADD, true) => libc::EEXIST,
             (EPOLL_CTL_MOD, false) => libc::ENOENT,
+            (EPOLL_CTL_MOD, _) if r.mask.load(Ordering::Relaxed) & bits::EXCLUSIVE != 0 => libc::EINVAL,
+            (EPOLL_CTL_ADD, _) if bits::may_be_exclusive(mask) => 0,
             (EPOLL_CTL_ADD | EPOLL_CTL_MOD, _) if mask & bits::EXCLUSIVE != 0 => libc::EINVAL,
             (EPOLL_CTL_ADD | EPOLL_CTL_MOD, _) => 0,
             _ => libc::EINVAL,
@@ -760,10 +773,10 @@ pub fn wait(
             let _doing = Doing::begin(Kind::SleepEpoll, set.index());
             plain()
         };
-        if n <= 0 || set.taken.load(Ordering::Acquire) == 0 {
+        if n <= 0 || !set.is_touched() {
             return n;
         }
-        // Taken over while we slept.
+        // Taken over while we slept, or a late ring of our own.
         let kept = set.sift(&mut events[..n as usize]);
         let n = kept + set.collect(&mut events[kept..], false);
         if n > 0 || timeout_ns == Some(0) {
@@ -776,9 +789,8 @@ pub fn wait(
         let deadline = timeout_ns.map(|t| sys::now_ns().saturating_add(t));
         merged(set, events, deadline, sleeper)
     });
-    if n > 0 {
-        set.hand_over();
-    }
+    // Also after nothing: a doorbell may have been taken that others waited for.
+    set.hand_over();
     n
 }
 

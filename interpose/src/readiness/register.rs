@@ -24,6 +24,13 @@ pub mod bits {
     pub const ET: u32 = libc::EPOLLET as u32;
     pub const ONESHOT: u32 = libc::EPOLLONESHOT as u32;
     pub const EXCLUSIVE: u32 = libc::EPOLLEXCLUSIVE as u32;
+    /// Does `mask` ask for EPOLLEXCLUSIVE, with nothing that excludes it
+    /// (EPOLLEXCLUSIVE_OK_BITS of the kernel)?
+    pub fn may_be_exclusive(mask: u32) -> bool {
+        const WAKEUP: u32 = libc::EPOLLWAKEUP as u32;
+        const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
+        mask & EXCLUSIVE != 0 && mask & !(EXCLUSIVE | IN | OUT | ALWAYS | WAKEUP | ET) == 0
+    }
     /// What poll(2) and epoll(7) share.
     pub const POLL: u32 = 0xffff & !0x8000;
 }

@@ -117,7 +117,14 @@ fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
         Some(listener) => {
             s.local.listener.store(listener + 1, Ordering::Release);
         }
-        None => connect(s, fd, &name)?,
+        None => match connect(s, fd, &name) {
+            // It has bound its socket, and listens in a moment.
+            Err(Reason::NoPeer) => {
+                sys::sched_yield();
+                connect(s, fd, &name)?;
+            }
+            r => r?,
+        },
     }
     s.slot.opened.store(sys::now_ns(), Ordering::Relaxed);
     s.local.calls.store(0, Ordering::Relaxed);

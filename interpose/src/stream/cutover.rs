@@ -432,6 +432,10 @@ fn take_back_promise(s: &Stream) {
             return false;
         }
         let back = withdraw_promise(s);
+        if let (false, RxMode::Promised, Some(segment)) = (back, s.slot.rx_mode(), s.segment()) {
+            // The peer may not cut back before we have seen its cut.
+            super::receive::see_cut(s, segment);
+        }
         s.slot.rx.lock.release(me);
         back
     });

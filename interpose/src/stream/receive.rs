@@ -251,7 +251,7 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
 }
 
 /// Has the sender cut over? Then its X is checked and taken.
-fn see_cut(s: &Stream, segment: Segment) -> bool {
+pub fn see_cut(s: &Stream, segment: Segment) -> bool {
     let rx = &s.slot.rx;
     let d = segment.direction(s.into());
     let epoch = rx.epoch.load(Ordering::Relaxed);

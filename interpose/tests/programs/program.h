@@ -154,7 +154,8 @@ FN void await_poll(int fd, int bits)
 {
     for (;;) {
         struct pollfd entry = {.fd = fd, .events = bits};
-        MUST(poll(&entry, 1, 100));
+        if (poll(&entry, 1, 100) < 0 && errno != EINTR) /* the signal may be what is waited for */
+            die("poll");
         if ((entry.revents & bits) == bits)
             return;
         usleep(1000);

@@ -220,7 +220,7 @@ fn advance(s: &Stream, fd: i32) -> Result<bool, Reason> {
     let mut answer = identity::answer(fd);
     answer.verdict = verdict.err().unwrap_or(Reason::None);
     if !channel::send_answer(s.side(), &answer) {
-        return Err(Reason::NoPeer);
+        return Err(Reason::Offered);
     }
     verdict.map(|()| true)
 }

@@ -78,8 +78,12 @@ pub fn before_fork() {
     }
 }
 
-/// A child is about to be born that will hold this stream.
+/// A child is about to be born that will hold this stream. An offer is taken
+/// back: whoever comes would find two that answer, or none.
 pub fn announce(s: &streams::Stream) {
+    if s.phase() == Phase::Offered {
+        crate::rendezvous::retract(s);
+    }
     s.add_unborn(UNBORN);
 }
 

@@ -138,6 +138,7 @@ cases! {
     prefork_server: pair;
     daemonise: pair.silent_server();
     exec_inherited: pair.later("Semantics");
+    fork_early: pair;
     exec_inetd: pair;
     seccomp_filter: pair;
     spawn_children: pair;

@@ -84,7 +84,11 @@ pub fn connect(name: &Name) -> Result<i32, Reason> {
         return Ok(fd);
     }
     descriptors::close(fd);
-    Err(Reason::NoPeer)
+    // Refused: it is about to listen, or has just taken its offer back.
+    Err(match r {
+        r if r == -(libc::ECONNREFUSED as isize) => Reason::Offered,
+        _ => Reason::NoPeer,
+    })
 }
 
 /// Takes the connection that has come, if one has.
@@ -166,7 +170,7 @@ pub fn receive_hello(side: i32) -> Result<Option<(Hello, i32)>, Reason> {
     };
     match r {
         r if r == -(libc::EAGAIN as isize) => Ok(None),
-        r if r <= 0 => Err(Reason::NoPeer),
+        r if r <= 0 => Err(Reason::Offered),
         r => match Hello::decode(&bytes[..r as usize]) {
             Ok(hello) if memory >= 0 => Ok(Some((hello, memory))),
             verdict => {
@@ -188,7 +192,7 @@ pub fn receive_answer(side: i32) -> Result<Option<Answer>, Reason> {
     let mut bytes = [0u8; Answer::SIZE + 1];
     match sys::recv_nowait(side, &mut bytes) {
         r if r == -(libc::EAGAIN as isize) => Ok(None),
-        r if r <= 0 => Err(Reason::NoPeer),
+        r if r <= 0 => Err(Reason::Offered),
         r => Answer::decode(&bytes[..r as usize]).map(Some),
     }
 }

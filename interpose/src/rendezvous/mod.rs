@@ -28,13 +28,15 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// The first pause before another offer; it doubles up to the longest.
 const RETRY_NS: u64 = 1_000_000_000;
 const RETRY_MOST_NS: u64 = 60_000_000_000;
-/// The pause after another process was found to hold the end too.
-const SHARED_NS: u64 = 5_000_000;
 
 /// The stream has become worth an offer: makes one, unless something speaks
 /// against it.
 #[cold]
 pub fn offer(s: &Stream, fd: i32) {
+    if crate::process::is_confined() {
+        // The slot's count is that of other holders too.
+        return;
+    }
     if !startup::enabled() {
         s.because(Reason::Policy);
         heat::rest(s);
@@ -88,10 +90,10 @@ fn decline(s: &Stream, reason: Reason) {
     }
     let event = if for_good { Event::Pinned } else { Event::Refused };
     s.log(event, [reason as u64, 0]);
-    if reason == Reason::SharedEnd {
-        // The other holder, a child as a rule, may leave at any time.
-        let soon = sys::now_ns() + SHARED_NS;
-        return s.slot.retry_at.store(soon, Ordering::Relaxed);
+    if matches!(reason, Reason::SharedEnd | Reason::Offered) {
+        // The other holder, a child as a rule, may leave at any time; a peer that
+        // took its offer back may make another.
+        return heat::pause(s);
     }
     let n = s.slot.offers.fetch_add(1, Ordering::Relaxed);
     let pause = (RETRY_NS << n.min(16)).min(RETRY_MOST_NS);
@@ -103,12 +105,12 @@ fn decline(s: &Stream, reason: Reason) {
 }
 
 fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
-    let (own, peer) = open::addresses(s, fd).ok_or(Reason::Ended)?;
-    check_policy(s)?;
-    identity::is_offerable(fd, own, peer)?;
     if !s.is_sole() {
         return Err(Reason::SharedEnd);
     }
+    let (own, peer) = open::addresses(s, fd).ok_or(Reason::Ended)?;
+    check_policy(s)?;
+    identity::is_offerable(fd, own, peer)?;
     if !s.all_known() {
         return Err(Reason::Resources);
     }
@@ -225,7 +227,7 @@ fn advance(s: &Stream, fd: i32) -> Result<bool, Reason> {
     let mut answer = identity::answer(fd);
     answer.verdict = verdict.err().unwrap_or(Reason::None);
     if !channel::send_answer(s.side(), &answer) {
-        return Err(Reason::NoPeer);
+        return Err(Reason::Offered);
     }
     verdict.map(|()| true)
 }

@@ -66,6 +66,12 @@ pub fn rest(s: &Stream) {
     s.slot.heat.store(-MESSAGES as u64, Ordering::Relaxed);
 }
 
+/// No offer for a little while.
+pub fn pause(s: &Stream) {
+    const MESSAGES: i64 = 64;
+    s.slot.heat.store(-MESSAGES as u64, Ordering::Relaxed);
+}
+
 /// Is a stream whose count has reached `heat` worth an offer?
 fn judge(s: &Stream, heat: u64) -> bool {
     let threshold = startup::upgrade_after();

@@ -142,6 +142,7 @@ cases! {
     exec_inetd: pair;
     seccomp_filter: pair;
     spawn_children: pair;
+    spawn_given: pair;
     pass_stream: pair.later("Semantics");
     background_save: pair;
     exit_in_thread: pair.silent_client().limit(60);

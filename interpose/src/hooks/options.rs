@@ -2,37 +2,11 @@
 
 use super::lifecycle::duplicated;
 use crate::real;
-use crate::stream::{cutover, ready};
+use crate::stream::{cutover, options, ready};
 use crate::streams::Stream;
 use core::ffi::{c_int, c_void};
 use libc::{sockaddr, socklen_t};
 use rdma_engine::abi::reason::Reason;
-
-/// Why an option pins the stream, if it does.
-fn pins(level: c_int, name: c_int) -> Option<Reason> {
-    const TCP_INQ: c_int = 36;
-    const SO_ATTACH_REUSEPORT_CBPF: c_int = 51;
-    const SO_ATTACH_REUSEPORT_EBPF: c_int = 52;
-    const SO_TXTIME: c_int = 61;
-    match (level, name) {
-        (libc::IPPROTO_TCP, libc::TCP_ULP) => Some(Reason::Ulp),
-        (libc::SOL_SOCKET, libc::SO_ZEROCOPY) => Some(Reason::ZeroCopy),
-        (libc::IPPROTO_TCP, libc::TCP_REPAIR | libc::TCP_MD5SIG | TCP_INQ)
-        | (
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER
-            | libc::SO_ATTACH_BPF
-            | SO_ATTACH_REUSEPORT_CBPF
-            | SO_ATTACH_REUSEPORT_EBPF
-            | libc::SO_TIMESTAMP
-            | libc::SO_TIMESTAMPNS
-            | libc::SO_TIMESTAMPING
-            | libc::SO_OOBINLINE
-            | SO_TXTIME,
-        ) => Some(Reason::KernelOption),
-        _ => None,
-    }
-}
 
 /// After a successful setsockopt on a stream.
 fn changed(s: &Stream, fd: c_int, level: c_int, name: c_int) {
@@ -70,7 +44,7 @@ crate::hooks! {
             let lowat = level == libc::SOL_SOCKET
                 && name == libc::SO_RCVLOWAT
                 && crate::faults::load(value.cast::<c_int>()).is_some_and(|n| n > 1);
-            let reason = pins(level, name).or(lowat.then_some(Reason::KernelOption));
+            let reason = options::pins(level, name).or(lowat.then_some(Reason::KernelOption));
             if let Some(reason) = reason {
                 crate::stream::send::leave_wire(&s, reason);
             }

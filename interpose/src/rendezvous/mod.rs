@@ -10,7 +10,7 @@ mod diag;
 mod identity;
 
 use crate::policy::{self, Verdict};
-use crate::stream::heat;
+use crate::stream::{heat, options};
 use crate::stream::open::{self, End};
 use crate::streams::Stream;
 use crate::{descriptors, startup, tls};
@@ -79,7 +79,15 @@ pub fn offer(s: &Stream, fd: i32) {
 fn decline(s: &Stream, reason: Reason) {
     let for_good = matches!(
         reason,
-        Reason::Policy | Reason::SelfConnect | Reason::Protocol | Reason::Nat | Reason::Kernel
+        Reason::Policy
+            | Reason::SelfConnect
+            | Reason::Protocol
+            | Reason::Nat
+            | Reason::Kernel
+            | Reason::KernelOption
+            | Reason::ZeroCopy
+            | Reason::Ulp
+            | Reason::Sigio
     );
     if for_good {
         s.slot.pin.store(reason as u32, Ordering::Release);
@@ -111,6 +119,9 @@ fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
     let (own, peer) = open::addresses(s, fd).ok_or(Reason::Ended)?;
     check_policy(s)?;
     identity::is_offerable(fd, own, peer)?;
+    if let Some(reason) = options::in_force(fd) {
+        return Err(reason);
+    }
     if !s.all_known() {
         return Err(Reason::Resources);
     }

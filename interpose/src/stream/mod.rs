@@ -13,6 +13,7 @@
 //! * [`cutover`] – promises, cuts, recalls.
 //! * [`receive`], [`send`] – the data calls.
 //! * [`wait`] – the merged wait of one stream.
+//! * [`options`] – what only the kernel can honour.
 //! * [`ready`] – what poll and epoll report.
 //! * [`close`] – shutdown, close, exit.
 
@@ -21,6 +22,7 @@ pub mod cutover;
 pub mod heat;
 pub mod iov;
 pub mod open;
+pub mod options;
 pub mod ready;
 pub mod receive;
 pub mod send;

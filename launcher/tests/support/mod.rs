@@ -6,6 +6,7 @@ use std::ffi::{CString, OsStr};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -75,6 +76,16 @@ pub fn command(program: impl AsRef<OsStr>, library: &Path) -> Command {
     command.env("SIDEWIRE_LIBRARY", library);
     command.env("XDG_CONFIG_HOME", "/nonexistent");
     command.stdin(Stdio::null());
+    // Whoever started the tests may ignore signals (nohup, a shell's `&`), and a shell can't trap those.
+    // SAFETY: signal(2) is async-signal-safe, and touches no memory.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGPIPE] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        });
+    }
     command
 }
 

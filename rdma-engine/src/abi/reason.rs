@@ -78,8 +78,6 @@ reasons! {
     Passed = 23, "pinned: passed to another process";
     /// io_uring.
     IoUring = 24, "pinned: io_uring";
-    /// The stream carries too little traffic to gain anything.
-    Sporadic = 25, "sporadic: messages too rare to gain";
     /// The peer broke the protocol of the wire; the stream was reset.
     Broken = 26, "peer broke the protocol of the wire";
     /// Seen for the first time in mid-life, with no record from an ancestor.

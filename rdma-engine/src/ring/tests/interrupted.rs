@@ -90,6 +90,37 @@ fn a_handler_goes_round_while_the_victim_changes_chunks() {
     each(nearly_full_chunk, push_small, handler, all_arrived);
 }
 
+/// Whatever the victim writes late, it would fall on records that wait there.
+fn goes_round_and_fills_the_window(before: Act) {
+    let victim: Act = |w| {
+        let stolen = take(&w.wire.tx_lock, ME);
+        let pushed = w.push(VICTIM, 16, LIMIT, stolen);
+        w.wire.tx_lock.release(ME);
+        assert!(matches!(pushed, Push::Done(16) | Push::Full), "{pushed:?}");
+    };
+    let handler: Act = |w| {
+        let stolen = take(&w.wire.tx_lock, ME);
+        w.laps(HANDLER, stolen);
+        w.fill(HANDLER, stolen);
+        w.wire.tx_lock.release(ME);
+    };
+    let after: Act = |w| {
+        w.drain(PEER);
+        all_arrived(w);
+    };
+    each(before, victim, handler, after);
+}
+
+#[test]
+fn a_handler_fills_the_window() {
+    goes_round_and_fills_the_window(fresh);
+}
+
+#[test]
+fn a_handler_fills_the_window_while_the_victim_changes_chunks() {
+    goes_round_and_fills_the_window(nearly_full_chunk);
+}
+
 /// A handler that finds no room leaves all as it was.
 #[test]
 fn a_handler_finds_no_room() {

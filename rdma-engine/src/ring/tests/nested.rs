@@ -19,6 +19,8 @@ enum Act {
     Drain,
     /// Everything that is needed to use each chunk of the window again.
     Laps,
+    /// All the room that the window has.
+    Fill,
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -30,6 +32,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => Just(Act::Pull),
         1 => Just(Act::Drain),
         1 => Just(Act::Laps),
+        1 => Just(Act::Fill),
     ]
 }
 
@@ -52,6 +55,7 @@ fn perform(w: &World, me: usize, acts: &[Act], stolen: bool) {
                 assert!(matches!(pulled, Pull::Data(_) | Pull::Empty), "{pulled:?}");
             }
             Act::Drain => w.drain(me),
+            Act::Fill => w.fill(me, stolen),
             Act::Laps => {
                 for _ in 0..12 {
                     let pushed = w.push(me, 100_000, LIMIT, stolen);

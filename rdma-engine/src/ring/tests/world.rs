@@ -165,6 +165,11 @@ impl World {
         }
     }
 
+    /// Fills the window with records that nobody reads yet.
+    pub fn fill(&self, me: usize, stolen: bool) {
+        while let Push::Done(_) = self.push(me, 50_000, LIMIT, stolen) {}
+    }
+
     /// Advances the end of the empty ring to `left` bytes before the chunk's end.
     pub fn advance(&self, left: u32) {
         let n = CHUNK - left - 8;

@@ -185,10 +185,11 @@ pub fn tcp_is_mute(s: &Stream) -> bool {
 /// Takes note of what poll says of the TCP descriptor. True if it is news.
 pub fn note_tcp(s: &Stream, revents: i16) -> bool {
     let mut bits = 0;
-    if revents & (POLLRDHUP | POLLHUP | POLLERR) != 0 && rx_is_on_ring(s) {
+    // ERR alone is the error queue's (MSG_ZEROCOPY, timestamps): a reset hangs up.
+    if revents & (POLLRDHUP | POLLHUP) != 0 && rx_is_on_ring(s) {
         bits |= flags::TCP_END;
     }
-    if revents & (POLLHUP | POLLERR) != 0 {
+    if revents & POLLHUP != 0 {
         bits |= flags::TCP_DEAD;
     }
     bits != 0 && s.slot.flags.fetch_or(bits, Ordering::AcqRel) & bits != bits

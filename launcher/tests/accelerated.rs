@@ -140,6 +140,30 @@ fn options_and_rules_keep_streams_on_tcp() {
 }
 
 #[test]
+fn rules_say_after_how_many_messages() {
+    let scratch = Scratch::new();
+    let script = "import socket
+s = socket.create_server(('127.0.0.1', 0))
+c = socket.create_connection(s.getsockname())
+a, _ = s.accept()
+for i in range(14):
+    c.sendall(b'x'); a.recv(1); a.sendall(b'y'); c.recv(1)";
+    let other = "program = \"other\"\nupgrade_after = 4\n";
+    for (rule, code) in [("", 125), (other, 125), ("upgrade_after = 4\n", 0)] {
+        let file = scratch.file("policy.toml", format!("[[rule]]\n{rule}"), 0o644);
+        let policy = ["run", "--require", "--policy", file.to_str().unwrap()];
+        let out = sidewire(&[&policy[..], &["python3", "-c", script]].concat())
+            .output()
+            .unwrap();
+        if out.status.code() == Some(127) {
+            println!("skipped: there is no python3");
+            return;
+        }
+        assert_eq!(out.status.code(), Some(code), "{rule}: {}", stderr(&out));
+    }
+}
+
+#[test]
 fn the_doctor_finds_this_machine_well() {
     let out = sidewire(&["doctor"]).output().unwrap();
     let text = stdout(&out);

@@ -5,10 +5,10 @@
 //! millisecond apart are: even with both ends asleep in between, the wire was
 //! measured to take half the time of TCP, at less processor time.)
 
-use crate::startup;
+use crate::{policy, startup};
 use crate::streams::Stream;
 use core::sync::atomic::Ordering;
-use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::arena::{flags, Phase};
 use rdma_engine::sys;
 
 /// Each counted message may take this long, in ns; else the count starts again.
@@ -51,13 +51,17 @@ pub fn head_start() -> u64 {
 }
 
 /// The first time: takes the head start off, and notes the addresses for
-/// `sidewire ps`. Returns the true count.
+/// `sidewire ps`. Returns the true count, or more where a rule asks for fewer
+/// messages than the process does.
 fn introduce(s: &Stream, fd: i32, heat: u64) -> u64 {
     if s.slot.local.family_port.load(Ordering::Relaxed) != 0 || crate::process::is_confined() {
         return heat;
     }
-    super::open::addresses(s, fd);
-    heat.saturating_sub(head_start())
+    let outgoing = s.slot.has(flags::OUTGOING);
+    let rule = super::open::addresses(s, fd)
+        .and_then(|_| policy::decide(&s.slot.local.get(), &s.slot.remote.get(), outgoing).upgrade_after);
+    let fewer = rule.map_or(0, |n| startup::upgrade_after().saturating_sub(n));
+    heat.saturating_sub(head_start()) + fewer
 }
 
 /// No offer for a while: not even the clock is looked at for so many messages.

@@ -110,7 +110,7 @@ mod tests {
         // Inherited by what is accepted.
         set(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_OOBINLINE, &1);
         let _client = new();
-        let accepted = (0..8).map(|_| listener.accept().unwrap().0).last().unwrap();
+        let accepted = (0..8).map(|_| listener.accept().unwrap().0).next_back().unwrap();
         assert_eq!(in_force(accepted.as_raw_fd()), Some(Reason::KernelOption));
     }
 }

@@ -85,9 +85,7 @@ pub fn drain_eventfd(fd: c_int) {
 pub fn step_aside(fd: c_int) {
     let owner = crate::streams::owner_of(fd);
     // SAFETY: no memory is passed.
-    let moved = unsafe {
-        syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, BASE) as c_int
-    };
+    let moved = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, BASE) as c_int };
     if moved >= 0 {
         fdtable::set(moved, Entry::Internal);
         match owner {

@@ -9,8 +9,8 @@
 //! Only plain streams go over; those on the wire are cut back first. The arena
 //! goes to nobody whose rights are not its maker's.
 
-use crate::stream::{cutover, open};
 use crate::stream::send::leave_wire;
+use crate::stream::{cutover, open};
 use crate::streams::{self, Stream};
 use crate::{faults, fdtable, process, rendezvous};
 use core::ffi::{c_char, c_int, CStr};
@@ -189,8 +189,12 @@ fn is_ours(arena: c_int) -> bool {
         let known = syscall!(libc::SYS_fstat, arena, &mut st as *mut libc::stat) == 0;
         let id = |call| syscall!(call) as u32;
         known
-            && [libc::SYS_getuid, libc::SYS_geteuid].iter().all(|&c| id(c) == st.st_uid)
-            && [libc::SYS_getgid, libc::SYS_getegid].iter().all(|&c| id(c) == st.st_gid)
+            && [libc::SYS_getuid, libc::SYS_geteuid]
+                .iter()
+                .all(|&c| id(c) == st.st_uid)
+            && [libc::SYS_getgid, libc::SYS_getegid]
+                .iter()
+                .all(|&c| id(c) == st.st_gid)
     }
 }
 
@@ -258,7 +262,13 @@ fn copy_of(env: Strings, arena: c_int) -> Option<(*mut u8, usize)> {
         }
         let text = core::slice::from_raw_parts_mut(block.add(pointers), TEXT - 1);
         to.add(count).write(text.as_ptr().cast());
-        list(&mut Text { bytes: text, len: 0 }, arena);
+        list(
+            &mut Text {
+                bytes: text,
+                len: 0,
+            },
+            arena,
+        );
     }
     Some((block, size))
 }
@@ -397,7 +407,16 @@ mod tests {
     #[test]
     fn lists_are_read_exactly() {
         assert_eq!(numbers::<2>(b"12,7"), Some([12, 7]));
-        for bad in [&b""[..], b"1", b"1,", b",1", b"1,2,3", b"1,-2", b"1,x", b"1,99999999999999999999"] {
+        for bad in [
+            &b""[..],
+            b"1",
+            b"1,",
+            b",1",
+            b"1,2,3",
+            b"1,-2",
+            b"1,x",
+            b"1,99999999999999999999",
+        ] {
             assert_eq!(numbers::<2>(bad), None);
         }
     }
@@ -427,7 +446,11 @@ mod tests {
     fn only_an_environment_with_the_library_gets_it() {
         faults::start();
         BY_ENVIRONMENT.store(true, Ordering::Relaxed);
-        let with = [c"A=1".as_ptr(), c"LD_PRELOAD=/x/libsidewire.so:/y.so".as_ptr(), core::ptr::null()];
+        let with = [
+            c"A=1".as_ptr(),
+            c"LD_PRELOAD=/x/libsidewire.so:/y.so".as_ptr(),
+            core::ptr::null(),
+        ];
         let without = [c"LD_PRELOAD=/y.so".as_ptr(), core::ptr::null()];
         assert!(will_load(with.as_ptr()));
         assert!(!will_load(without.as_ptr()));

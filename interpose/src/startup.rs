@@ -120,11 +120,7 @@ extern "C" fn start() {
     let policy = env(c"SIDEWIRE_POLICY").map(CStr::to_bytes);
     // SAFETY: no arguments.
     let uid = unsafe { rdma_engine::syscall!(libc::SYS_geteuid) } as u32;
-    crate::policy::load(
-        policy,
-        &program[..n.max(0) as usize],
-        uid,
-    );
+    crate::policy::load(policy, &program[..n.max(0) as usize], uid);
     crate::stats::start(env(c"SIDEWIRE_STATS_FILE"));
     crate::inherit::start(env(c"LD_PRELOAD"), env(c"SIDEWIRE_INHERIT"));
     crate::threads::barrier();

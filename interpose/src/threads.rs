@@ -8,7 +8,9 @@
 //! mark only keeps a stream Plain, or a mapping mapped.
 
 use crate::tls;
-use core::sync::atomic::{compiler_fence, AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{
+    compiler_fence, AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering,
+};
 use rdma_engine::{sys, syscall};
 
 /// One thread's mark.

@@ -1,5 +1,7 @@
 //! The lock, robbed by handlers and left behind by the dead.
 
+#![cfg(not(loom))]
+
 use rdma_engine::lock::{Acquired, Lock};
 use rdma_engine::sys;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,7 @@
 //! Packets of the side channel, from honest and from hostile peers.
 
+#![cfg(not(loom))]
+
 use proptest::prelude::*;
 use rdma_engine::abi::message::{Answer, Hello};
 use rdma_engine::abi::reason::Reason;

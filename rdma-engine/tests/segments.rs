@@ -1,5 +1,7 @@
 //! Segments: what is mapped, and what is refused.
 
+#![cfg(not(loom))]
+
 use rdma_engine::abi::segment::SIZE;
 use rdma_engine::ring::Memory;
 use rdma_engine::segment::{create, Segment};
@@ -51,7 +53,12 @@ fn a_segment_without_a_header_is_refused() {
 #[test]
 fn memory_that_could_fault_is_refused() {
     let sealed = libc::F_SEAL_SHRINK;
-    for (size, seals) in [(SIZE, 0), (SIZE - 4096, sealed), (4096, sealed), (SIZE, libc::F_SEAL_GROW)] {
+    for (size, seals) in [
+        (SIZE, 0),
+        (SIZE - 4096, sealed),
+        (4096, sealed),
+        (SIZE, libc::F_SEAL_GROW),
+    ] {
         let fd = memfd(0, size, seals).unwrap();
         assert!(Segment::map(fd, true).is_none(), "{size} {seals}");
         sys::close(fd);

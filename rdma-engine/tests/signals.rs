@@ -1,6 +1,8 @@
 //! Real signals: handlers that push and pull on the stream that they interrupt,
 //! on several threads at once.
 
+#![cfg(not(loom))]
+
 mod common;
 
 use common::{Wire, LONGEST};
@@ -140,7 +142,7 @@ fn run(senders: u32, reader_too: bool) {
                     let _signals = Bombardment::new();
                     let mut n = 12;
                     while !c.stop.load(Ordering::Relaxed) {
-                        n = (n * 5 + 4) % LONGEST & !3;
+                        n = ((n * 5 + 4) % LONGEST) & !3;
                         if !push(i, n.max(12)) {
                             sys::sched_yield();
                         }
@@ -173,7 +175,11 @@ fn run(senders: u32, reader_too: bool) {
         reader.join().unwrap();
         assert!(pushed.iter().all(|p| p.is_ok()));
     });
-    let all = |n: &[AtomicU32]| n.iter().map(|n| n.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    let all = |n: &[AtomicU32]| {
+        n.iter()
+            .map(|n| n.load(Ordering::Relaxed))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(all(&c.sent), all(&c.came));
     let interrupts = c.interrupts.load(Ordering::Relaxed);
     assert!(interrupts > 100, "{interrupts} interrupts");

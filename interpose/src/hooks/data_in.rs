@@ -1,7 +1,7 @@
 //! read, recv and their kin.
 
-use crate::{faults, real};
 use crate::stream::receive::receive;
+use crate::{faults, real};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, timespec};

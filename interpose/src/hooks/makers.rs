@@ -79,4 +79,3 @@ crate::hooks! {
         piped(crate::real::maker!(pipe2(fds: *mut c_int, flags: c_int)), fds)
     }
 }
-

@@ -129,4 +129,3 @@ crate::hooks! {
         r
     }
 }
-

@@ -13,7 +13,14 @@ fn spawn(pid: *mut pid_t, call: impl FnOnce(*mut pid_t) -> c_int) -> c_int {
     let mut child: pid_t = -1;
     let before = inherit::before_spawn();
     let r = call(&mut child);
-    inherit::after_spawn(before, if r == 0 { Spawn::Child(child) } else { Spawn::Over });
+    inherit::after_spawn(
+        before,
+        if r == 0 {
+            Spawn::Child(child)
+        } else {
+            Spawn::Over
+        },
+    );
     if r == 0 && !pid.is_null() {
         // SAFETY: null or valid, as the man page has it.
         unsafe { *pid = child };

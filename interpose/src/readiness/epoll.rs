@@ -10,11 +10,11 @@
 
 use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
 use crate::fdtable::{self, Entry};
+use crate::patience::{self, SPINS};
 use crate::stream::wait::{self, Want};
 use crate::stream::{open, ready};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
-use crate::patience::{self, SPINS};
 use crate::{descriptors, errno, real, tls};
 use core::sync::atomic::{fence, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
@@ -88,9 +88,7 @@ fn token(kind: u64, fd: i32) -> u64 {
 const ASK_EVERY: u32 = 8;
 /// Sets in use.
 fn sets() -> impl Iterator<Item = &'static Set> {
-    TABLE
-        .iter()
-        .filter(|s| s.users.load(Ordering::Acquire) > 0)
+    TABLE.iter().filter(|s| s.users.load(Ordering::Acquire) > 0)
 }
 
 fn set_of(ep: i32) -> Option<&'static Set> {
@@ -692,7 +690,9 @@ impl Set {
         let error = match (op, r.is(VALID)) {
             (EPOLL_CTL_ADD, true) => libc::EEXIST,
             (EPOLL_CTL_MOD, false) => libc::ENOENT,
-            (EPOLL_CTL_MOD, _) if r.mask.load(Ordering::Relaxed) & bits::EXCLUSIVE != 0 => libc::EINVAL,
+            (EPOLL_CTL_MOD, _) if r.mask.load(Ordering::Relaxed) & bits::EXCLUSIVE != 0 => {
+                libc::EINVAL
+            }
             (EPOLL_CTL_ADD, _) if bits::may_be_exclusive(mask) => 0,
             (EPOLL_CTL_ADD | EPOLL_CTL_MOD, _) if mask & bits::EXCLUSIVE != 0 => libc::EINVAL,
             (EPOLL_CTL_ADD | EPOLL_CTL_MOD, _) => 0,
@@ -878,8 +878,7 @@ fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
 /// Polls the hot streams: spins very little, then yields for a while. Returns
 /// the number of events.
 fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>) -> usize {
-    if set.first.load(Ordering::Relaxed) == 0
-        || !patience::pays(set.sleeps.load(Ordering::Relaxed))
+    if set.first.load(Ordering::Relaxed) == 0 || !patience::pays(set.sleeps.load(Ordering::Relaxed))
     {
         return 0;
     }

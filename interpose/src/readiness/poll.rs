@@ -1,11 +1,11 @@
 //! poll(2) and ppoll(2), merged.
 
 use crate::fdtable::{self, Entry};
+use crate::patience::{self, SPINS};
 use crate::stream::wait::{self, Want};
 use crate::stream::{cutover, ready};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
-use crate::patience::{self, SPINS};
 use crate::{descriptors, errno, real};
 use core::sync::atomic::Ordering;
 use libc::{pollfd, POLLIN, POLLRDHUP};
@@ -71,12 +71,7 @@ pub fn poll(
 }
 
 /// A poll in which at least one of `streams` is more than Plain.
-pub fn merged_poll(
-    fds: &mut [pollfd],
-    timeout_ns: Option<u64>,
-    mask: Mask,
-    streams: u64,
-) -> i32 {
+pub fn merged_poll(fds: &mut [pollfd], timeout_ns: Option<u64>, mask: Mask, streams: u64) -> i32 {
     let doing = Doing::begin_many(Kind::SleepMany, streams);
     let wake = doing.as_ref().map_or(-1, Doing::wake_fd);
     let r = with_scratch(fds.len() * 2 + 1, |scratch| match scratch {
@@ -167,9 +162,7 @@ impl Poll<'_> {
             if self.look() > 0 {
                 return self.finish(scratch);
             }
-            let left = self
-                .deadline
-                .map(|d| d.saturating_sub(sys::now_ns()));
+            let left = self.deadline.map(|d| d.saturating_sub(sys::now_ns()));
             match self.kernel(scratch, left) {
                 Err(e) => return e,
                 Ok(0) if self.expired() => return 0,
@@ -209,7 +202,8 @@ impl Poll<'_> {
         let by_ring = |fds: &[pollfd]| {
             fds.iter().any(|p| {
                 merged(p.fd).is_some_and(|s| {
-                    (p.events & POLLIN != 0 && ready::may_come_by_ring(&s, Want::In)
+                    (p.events & POLLIN != 0
+                        && ready::may_come_by_ring(&s, Want::In)
                         && patience::pays(s.slot.rx.sleeps.load(Ordering::Relaxed)))
                         || (p.events & libc::POLLOUT != 0 && ready::tx_is_fast(&s))
                 })

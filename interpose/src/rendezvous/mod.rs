@@ -10,8 +10,8 @@ mod diag;
 mod identity;
 
 use crate::policy::{self, Verdict};
-use crate::stream::{heat, options};
 use crate::stream::open::{self, End};
+use crate::stream::{heat, options};
 use crate::streams::Stream;
 use crate::{descriptors, startup, tls};
 use core::sync::atomic::Ordering;
@@ -96,7 +96,11 @@ fn decline(s: &Stream, reason: Reason) {
     if reason == Reason::Cold {
         return;
     }
-    let event = if for_good { Event::Pinned } else { Event::Refused };
+    let event = if for_good {
+        Event::Pinned
+    } else {
+        Event::Refused
+    };
     s.log(event, [reason as u64, 0]);
     if matches!(reason, Reason::SharedEnd | Reason::Offered) {
         // The other holder, a child as a rule, may leave at any time; a peer that
@@ -105,7 +109,11 @@ fn decline(s: &Stream, reason: Reason) {
     }
     let n = s.slot.offers.fetch_add(1, Ordering::Relaxed);
     let pause = (RETRY_NS << n.min(16)).min(RETRY_MOST_NS);
-    let pause = if startup::chaos() != 0 { 1_000_000 } else { pause };
+    let pause = if startup::chaos() != 0 {
+        1_000_000
+    } else {
+        pause
+    };
     s.slot
         .retry_at
         .store(sys::now_ns() + pause, Ordering::Relaxed);

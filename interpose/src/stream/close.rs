@@ -110,7 +110,8 @@ pub fn before(fd: i32) -> Closing {
     let last = s.is_sole();
     // A call that is blocked in another thread keeps the socket open
     // (close(2)): what the peer is told has to wait for it.
-    let busy = s.phase() == Phase::Attached && threads::barrier() && threads::others_in_use(s.index);
+    let busy =
+        s.phase() == Phase::Attached && threads::barrier() && threads::others_in_use(s.index);
     if busy {
         keep(&s, fd);
     } else if last {
@@ -289,4 +290,3 @@ pub fn at_exit() {
         }
     }
 }
-

@@ -137,7 +137,10 @@ fn step(s: &Stream, fd: i32) {
 /// The receiver's promise: no thread of mine is inside a plain kernel receive
 /// on this stream, and none will be.
 pub fn promise(s: &Stream, fd: i32) {
-    if s.pinned() || s.slot.has(flags::TCP_END | flags::PEER_GONE | flags::SHUT_RD) {
+    if s.pinned()
+        || s.slot
+            .has(flags::TCP_END | flags::PEER_GONE | flags::SHUT_RD)
+    {
         return;
     }
     if !s.is_sole() {
@@ -276,9 +279,8 @@ pub fn cut_over(s: &Stream, fd: i32) -> bool {
     // No handler of ours may send between the count and the cut.
     let done = sys::with_signals_blocked(|| {
         let clean = s.slot.tx.lock.acquire(me) == Acquired::Clean;
-        let r = clean
-            && s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN
-            && cut_over_locked(s, fd);
+        let r =
+            clean && s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN && cut_over_locked(s, fd);
         if clean {
             s.slot.tx.lock.release(me);
         }
@@ -481,4 +483,3 @@ pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     // Who sleeps on the wire has to listen to TCP again.
     threads::wake_sleepers(s.index);
 }
-

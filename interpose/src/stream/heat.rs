@@ -5,8 +5,8 @@
 //! millisecond apart are: even with both ends asleep in between, the wire was
 //! measured to take half the time of TCP, at less processor time.)
 
-use crate::{policy, startup};
 use crate::streams::Stream;
+use crate::{policy, startup};
 use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Phase};
 use rdma_engine::sys;
@@ -18,7 +18,11 @@ const PACE_NS: u64 = 20_000_000;
 /// it, and makes an offer, or takes the next step of one, when it is time.
 #[inline]
 pub fn after_plain(s: &Stream, fd: i32, n: usize) {
-    let heat = s.slot.heat.load(Ordering::Relaxed).wrapping_add(1 + (n as u64 >> 12));
+    let heat = s
+        .slot
+        .heat
+        .load(Ordering::Relaxed)
+        .wrapping_add(1 + (n as u64 >> 12));
     s.slot.heat.store(heat, Ordering::Relaxed);
     // Negative while an offer would be too early (see `rest`).
     if heat as i64 >= startup::upgrade_after() as i64 {
@@ -58,8 +62,9 @@ fn introduce(s: &Stream, fd: i32, heat: u64) -> u64 {
         return heat;
     }
     let outgoing = s.slot.has(flags::OUTGOING);
-    let rule = super::open::addresses(s, fd)
-        .and_then(|_| policy::decide(&s.slot.local.get(), &s.slot.remote.get(), outgoing).upgrade_after);
+    let rule = super::open::addresses(s, fd).and_then(|_| {
+        policy::decide(&s.slot.local.get(), &s.slot.remote.get(), outgoing).upgrade_after
+    });
     let fewer = rule.map_or(0, |n| startup::upgrade_after().saturating_sub(n));
     heat.saturating_sub(head_start()) + fewer
 }

@@ -30,11 +30,11 @@ pub mod transfer;
 pub mod wait;
 
 use crate::fdtable::{self, Entry};
-use rdma_engine::abi::arena::flags;
-use rdma_engine::lock::{Acquired, Lock};
 use crate::streams::{self, Stream};
 use crate::threads::{self, Doing, Kind};
 use crate::tls;
+use rdma_engine::abi::arena::flags;
+use rdma_engine::lock::{Acquired, Lock};
 
 /// The stream that `fd` names, if it is one.
 #[inline]

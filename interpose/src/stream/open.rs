@@ -60,12 +60,10 @@ pub fn protocol(fd: i32) -> Result<i32, i32> {
 /// Settles that the stream stays (or goes back to) Plain, and why. The first
 /// reason stands.
 pub fn pin(s: &Stream, reason: Reason) {
-    let first = s.slot.pin.compare_exchange(
-        0,
-        reason as u32,
-        Ordering::AcqRel,
-        Ordering::Acquire,
-    );
+    let first = s
+        .slot
+        .pin
+        .compare_exchange(0, reason as u32, Ordering::AcqRel, Ordering::Acquire);
     if first.is_ok() {
         s.because(reason);
         s.log(Event::Pinned, [reason as u64, 0]);

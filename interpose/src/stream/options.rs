@@ -44,7 +44,9 @@ pub fn in_force(fd: c_int) -> Option<Reason> {
         (libc::IPPROTO_TCP, TCP_INQ),
     ];
     let number = |level, name| sys::getsockopt(fd, level, name, 0u32).unwrap_or(0);
-    let set = NUMBERS.into_iter().find(|&(level, name)| number(level, name) != 0);
+    let set = NUMBERS
+        .into_iter()
+        .find(|&(level, name)| number(level, name) != 0);
     if let Some((level, name)) = set {
         return pins(level, name);
     }
@@ -92,8 +94,18 @@ mod tests {
         let plain = new();
         assert_eq!(in_force(plain.as_raw_fd()), None);
         for (level, name, value, reason) in [
-            (libc::SOL_SOCKET, libc::SO_OOBINLINE, 1, Reason::KernelOption),
-            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1, Reason::KernelOption),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_OOBINLINE,
+                1,
+                Reason::KernelOption,
+            ),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_TIMESTAMPNS,
+                1,
+                Reason::KernelOption,
+            ),
             (libc::SOL_SOCKET, libc::SO_RCVLOWAT, 2, Reason::KernelOption),
             (libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1, Reason::ZeroCopy),
             (libc::IPPROTO_TCP, TCP_INQ, 1, Reason::KernelOption),
@@ -103,14 +115,35 @@ mod tests {
             assert_eq!(in_force(s.as_raw_fd()), Some(reason), "option {name}");
         }
         let filtered = new();
-        let mut accept_all = libc::sock_filter { code: 6, jt: 0, jf: 0, k: u32::MAX };
-        let program = libc::sock_fprog { len: 1, filter: &mut accept_all };
-        set(filtered.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program);
+        let mut accept_all = libc::sock_filter {
+            code: 6,
+            jt: 0,
+            jf: 0,
+            k: u32::MAX,
+        };
+        let program = libc::sock_fprog {
+            len: 1,
+            filter: &mut accept_all,
+        };
+        set(
+            filtered.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_FILTER,
+            &program,
+        );
         assert_eq!(in_force(filtered.as_raw_fd()), Some(Reason::KernelOption));
         // Inherited by what is accepted.
-        set(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_OOBINLINE, &1);
+        set(
+            listener.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_OOBINLINE,
+            &1,
+        );
         let _client = new();
-        let accepted = (0..8).map(|_| listener.accept().unwrap().0).next_back().unwrap();
+        let accepted = (0..8)
+            .map(|_| listener.accept().unwrap().0)
+            .next_back()
+            .unwrap();
         assert_eq!(in_force(accepted.as_raw_fd()), Some(Reason::KernelOption));
     }
 }

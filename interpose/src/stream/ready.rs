@@ -60,8 +60,7 @@ pub fn now(s: &Stream, want: Want) -> bool {
             if !may_come_by_ring(s, want) {
                 return false;
             }
-            s.slot.rx.consumer.anything(&segment.ring(s.into()))
-                || f & ENDED != 0
+            s.slot.rx.consumer.anything(&segment.ring(s.into())) || f & ENDED != 0
         }
         Want::Out => {
             let f = s.slot.flags.load(Ordering::Relaxed);
@@ -117,9 +116,7 @@ pub fn unread_by_peer(s: &Stream) -> u64 {
 #[cold]
 pub fn more(s: &Stream, fd: i32) -> bool {
     match s.segment() {
-        Some(segment) if rx_is_on_ring(s) => {
-            s.slot.rx.consumer.anything(&segment.ring(s.into()))
-        }
+        Some(segment) if rx_is_on_ring(s) => s.slot.rx.consumer.anything(&segment.ring(s.into())),
         _ => super::cutover::queued(fd) > 0,
     }
 }
@@ -154,7 +151,12 @@ pub fn same_cpu(s: &Stream) -> bool {
     if mine.load(Ordering::Relaxed) != cpu {
         mine.store(cpu, Ordering::Relaxed);
     }
-    segment.direction(s.out()).receiver.cpu.load(Ordering::Relaxed) == cpu
+    segment
+        .direction(s.out())
+        .receiver
+        .cpu
+        .load(Ordering::Relaxed)
+        == cpu
 }
 
 /// The processor that we run on, by the rseq(2) area that glibc registers.

@@ -132,11 +132,21 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
                     return total as isize;
                 }
             }
-            Once::Failed(e) => return if total > 0 { total as isize } else { -(e as isize) },
+            Once::Failed(e) => {
+                return if total > 0 {
+                    total as isize
+                } else {
+                    -(e as isize)
+                }
+            }
             Once::Empty if total > 0 && !whole => return total as isize,
             Once::Empty => {
                 if let Err(e) = waiter.wait(s, fl & MSG_DONTWAIT != 0, doing) {
-                    return if total > 0 { total as isize } else { -(e as isize) };
+                    return if total > 0 {
+                        total as isize
+                    } else {
+                        -(e as isize)
+                    };
                 }
             }
         }

@@ -2,10 +2,10 @@
 
 use super::send::{self, Once, Room};
 use super::wait::{Waiter, Want};
-use super::{enter, receive, ready};
-use crate::{errno, faults};
+use super::{enter, ready, receive};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
+use crate::{errno, faults};
 use rdma_engine::abi::arena::{Phase, RxMode};
 use rdma_engine::ring::{Fault, RawMemory};
 use rdma_engine::{sys, syscall};
@@ -64,8 +64,7 @@ pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> O
 
 /// Is the sending direction on the wire, or can it be put there?
 fn on_wire(s: &Stream, fd: i32) -> bool {
-    ready::tx_is_fast(s)
-        || (super::cutover::may_cut_over(s) && super::cutover::cut_over(s, fd))
+    ready::tx_is_fast(s) || (super::cutover::may_cut_over(s) && super::cutover::cut_over(s, fd))
 }
 
 fn has_position(fd: i32) -> bool {
@@ -96,14 +95,7 @@ fn finish(moved: Result<usize, i32>) -> isize {
 
 /// Puts up to `want` bytes from `fill` on the wire; blocks as send does. A
 /// source that gives nothing is at its end. With `once`, a first success is all.
-fn feed<F>(
-    s: &Stream,
-    fd: i32,
-    want: usize,
-    once: bool,
-    doing: Option<&Doing>,
-    mut fill: F,
-) -> Fed
+fn feed<F>(s: &Stream, fd: i32, want: usize, once: bool, doing: Option<&Doing>, mut fill: F) -> Fed
 where
     F: FnMut(&RawMemory, u32, u32, usize) -> Result<u32, Fault>,
 {
@@ -111,11 +103,17 @@ where
     let mut room = Room::new(fd);
     while total < want {
         let mut dry = false;
-        let r = send::once(s, room.fd(), want - total, room.window_only, |mem, off, n, done| {
-            let got = fill(mem, off, n, total + done)?;
-            dry |= got == 0;
-            Ok(got)
-        });
+        let r = send::once(
+            s,
+            room.fd(),
+            want - total,
+            room.window_only,
+            |mem, off, n, done| {
+                let got = fill(mem, off, n, total + done)?;
+                dry |= got == 0;
+                Ok(got)
+            },
+        );
         match r {
             Once::Put(n) => {
                 total += n;

@@ -8,8 +8,8 @@ use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real, signals};
 use core::sync::atomic::Ordering;
 use libc::pollfd;
-use rdma_engine::abi::log::Event;
 use rdma_engine::abi::arena::flags;
+use rdma_engine::abi::log::Event;
 use rdma_engine::abi::message::WAKE;
 use rdma_engine::abi::record::count_add;
 use rdma_engine::doorbell::Bell;
@@ -228,7 +228,10 @@ impl Waiter {
         }
         let wake = doing.map_or(-1, Doing::wake_fd);
         let mut p = [
-            entry(if ready::tcp_is_mute(s) { -1 } else { self.fd }, self.events(s)),
+            entry(
+                if ready::tcp_is_mute(s) { -1 } else { self.fd },
+                self.events(s),
+            ),
             entry(
                 if s.slot.has(flags::PEER_GONE) {
                     -1
@@ -434,4 +437,3 @@ fn ring(s: &Stream) {
         peer_gone(s);
     }
 }
-

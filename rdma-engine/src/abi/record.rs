@@ -58,7 +58,8 @@ pub fn padded(len: u32) -> u32 {
 pub enum Record {
     /// `len` bytes of the program's data follow.
     Data { len: u32, count: u64 },
-    /// Nothing of worth in the next `len` bytes (multiple of 8).
+    /// Nothing of worth in the next `len` bytes (multiple of 8). Readers pass it;
+    /// no writer of this version needs it.
     Skip { len: u32, count: u64 },
     /// The stream goes on at the start of chunk `chunk`.
     Goto { chunk: u32, count: u64 },

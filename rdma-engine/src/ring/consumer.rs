@@ -8,7 +8,7 @@
 
 use super::{Fault, Memory, WINDOW_CHUNKS};
 use crate::abi::record::{count_add, count_sub, Pos, Record, HEADER, RING};
-use crate::sync::{cas, relax, AtomicU64, Ordering};
+use crate::sync::{cas, fence, relax, AtomicU64, Ordering};
 
 /// What the reading side knows, in memory that the peer cannot map. All zero is
 /// the state of an empty ring.
@@ -272,6 +272,8 @@ impl<'a, M: Memory> Consumer<'a, M> {
                 total += n;
                 total < max
             });
+            // The bytes were read before the position is.
+            fence(Ordering::Acquire);
             if self.pos() == head {
                 return total;
             }

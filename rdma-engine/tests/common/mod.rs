@@ -102,7 +102,7 @@ fn word(source: u32, number: u32, len: u32, i: u32) -> u32 {
 
 /// A record that tells whose it is and whether it is whole.
 fn fill(mem: &RawMemory, off: u32, n: u32, source: u32, number: u32) {
-    assert!(n % 4 == 0 && n >= 12);
+    assert!(n & 3 == 0 && n >= 12);
     let to = mem.bytes(off, n).cast::<u32>();
     // SAFETY: aligned to 8, and `n` bytes are valid.
     unsafe {
@@ -119,7 +119,11 @@ fn read(record: &[u8]) -> (u32, u32) {
     let (n, source, number) = (at(0), at(1), at(2));
     assert_eq!(n as usize, record.len(), "a record of {source}");
     for i in 3..n / 4 {
-        assert_eq!(at(i as usize), word(source, number, n, i), "torn: {source} {number}");
+        assert_eq!(
+            at(i as usize),
+            word(source, number, n, i),
+            "torn: {source} {number}"
+        );
     }
     (source, number)
 }

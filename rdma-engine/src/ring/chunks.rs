@@ -99,16 +99,20 @@ impl Chunks {
         }
     }
 
-    /// Chunks that are held, for frames that may never go on.
-    pub(super) fn held(&self) -> usize {
-        let held = |w: &&AtomicU64| w.load(Ordering::Relaxed) & HOLDS != 0;
-        self.0.iter().filter(held).count()
+    /// Chunks that are held, or current and not the last one: such frames may
+    /// never go on.
+    pub(super) fn lost(&self) -> usize {
+        let (current, held) = self.count();
+        (current + held).saturating_sub(1)
     }
 
-    #[cfg(test)]
-    pub(super) fn taken(&self) -> usize {
-        let taken = |w: &&AtomicU64| Self::is_current(w.load(Ordering::Relaxed));
-        self.0.iter().filter(taken).count()
+    /// Chunks that are current, and chunks that are held.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let count = |mask: u64| {
+            let has = |w: &&AtomicU64| w.load(Ordering::Relaxed) & mask != 0;
+            self.0.iter().filter(has).count()
+        };
+        (count(CURRENT), count(HOLDS))
     }
 
     fn change(&self, at: Pos, to: impl Fn(u64) -> Option<u64>) {

@@ -15,12 +15,14 @@
 
 mod chunks;
 mod consumer;
+mod end;
 mod memory;
 mod producer;
 
 pub use consumer::{Consumer, ConsumerState, Peek, Pull};
+pub use end::ProducerState;
 pub use memory::{Fault, Memory, RawMemory};
-pub use producer::{Producer, ProducerState, Push};
+pub use producer::{Producer, Push};
 
 /// The first chunks, which a writer uses as long as the reader keeps up.
 #[cfg(not(loom))]

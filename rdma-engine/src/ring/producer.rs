@@ -18,26 +18,10 @@
 //! frames from robbing each other in vain.
 
 use super::chunks::Chunks;
+use super::end::{Look, Place, ProducerState};
 use super::{Fault, Memory, WINDOW_CHUNKS};
 use crate::abi::record::{count_sub, Pos, Record, CHUNK, CHUNKS, CHUNK_SHIFT, HEADER, RING, TAIL};
-use crate::sync::{cas, AtomicU64, Ordering};
-
-/// What the writing side knows, in memory that the peer cannot map. All zero is
-/// the state of an empty ring whose position is 0 and that has not begun:
-/// [`ProducerState::begin`] comes first.
-#[repr(C, align(64))]
-pub struct ProducerState {
-    /// [`Pos`] of the last place claimed, with [`CLAIMED`], or of the first place,
-    /// which nobody has claimed yet. Once left, a place never comes back (within
-    /// 2^40 bytes).
-    pos: AtomicU64,
-    /// A position that the consumer has reached, checked.
-    seen: AtomicU64,
-    chunks: Chunks,
-}
-
-/// The place is claimed. Without it: free.
-const CLAIMED: u64 = 1 << 63;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Looks at a claim of another frame before we rob it, while that frame may be
 /// running.
@@ -57,99 +41,6 @@ pub enum Push {
     Broken,
     /// The source of the bytes failed, and nothing was published.
     Fault(Fault),
-}
-
-#[allow(clippy::new_without_default)]
-impl ProducerState {
-    /// An empty state, for the model checker and unit tests (elsewhere the
-    /// state lies in zeroed shared memory).
-    pub fn new() -> ProducerState {
-        ProducerState {
-            pos: AtomicU64::new(0),
-            seen: AtomicU64::new(0),
-            chunks: Chunks::new(),
-        }
-    }
-
-    /// Sets the state for a ring that nobody has used yet.
-    pub fn begin(&self) {
-        self.chunks.begin();
-        self.seen.store(0, Ordering::Relaxed);
-        self.pos.store(0, Ordering::Release);
-    }
-
-    /// Stream position of the next byte, modulo 2^40.
-    fn count<M: Memory>(&self, mem: &M) -> u64 {
-        loop {
-            let word = self.pos.load(Ordering::Acquire);
-            let at = place(word);
-            let mut count = at.count();
-            if word & CLAIMED != 0 {
-                let header = mem.header(at.off()).load(Ordering::Acquire);
-                if let Some(Record::Data { len, .. }) = Record::decode(header, at.at()) {
-                    count = at.after_data(len).count();
-                }
-            }
-            // Else what we saw may be the bytes of another use of the chunk.
-            if self.pos.load(Ordering::Acquire) == word {
-                return count;
-            }
-        }
-    }
-
-    /// Bytes that the consumer, whose position is `consumed`, has not taken yet.
-    /// Needs no lock: it is the value of a moment. More than [`RING`] if the
-    /// consumer claims what cannot be.
-    pub fn in_flight<M: Memory>(&self, mem: &M, consumed: &AtomicU64) -> u64 {
-        // First the consumer's position, then our own, which is never behind it.
-        let taken = consumed.load(Ordering::Acquire);
-        count_sub(self.count(mem), taken)
-    }
-
-    /// [`ProducerState::begin`] in mid-stream.
-    #[cfg(all(test, not(loom)))]
-    pub(super) fn begin_at(&self, count: u64) {
-        self.begin();
-        self.seen.store(count, Ordering::Relaxed);
-        self.pos.store(Pos::new(0, count).0, Ordering::Release);
-    }
-
-    /// Chunks that are current, and chunks that are held.
-    #[cfg(test)]
-    pub(super) fn taken_and_held(&self) -> (usize, usize) {
-        (self.chunks.taken(), self.chunks.held())
-    }
-
-    /// Is half of the ring lost to frames that were robbed and never went on?
-    /// Then the direction should go back to TCP, for good.
-    pub fn is_worn(&self) -> bool {
-        self.chunks.held() > CHUNKS as usize / 2
-    }
-}
-
-/// The position in a word of [`ProducerState::pos`].
-#[inline]
-fn place(word: u64) -> Pos {
-    Pos(word & !CLAIMED)
-}
-
-/// A place for the next record, and the word that a claim of it replaces.
-#[derive(Clone, Copy)]
-struct Place {
-    word: u64,
-    at: Pos,
-}
-
-/// What stands at the end of the ring.
-enum Look {
-    /// Nothing: the place can be claimed.
-    Free(Place),
-    /// A claim without a header.
-    Pending(Place),
-    /// A cut-back record that came after this producer was made.
-    Ended(Pos),
-    /// A header that is not ours.
-    Broken,
 }
 
 /// What leaving a chunk came to.
@@ -189,7 +80,7 @@ impl<'a, M: Memory> Producer<'a, M> {
             stolen,
             epoch: None,
         };
-        match p.look() {
+        match st.look(mem, None) {
             Look::Broken => return None,
             Look::Ended(at) => p.epoch = Some(at),
             Look::Free(_) | Look::Pending(_) => {}
@@ -233,7 +124,7 @@ impl<'a, M: Memory> Producer<'a, M> {
     {
         let mut patience = if self.stolen { 0 } else { PATIENCE };
         for _ in 0..LOSSES {
-            let look = self.look();
+            let look = self.st.look(self.mem, self.epoch);
             let place = match look {
                 Look::Free(place) | Look::Pending(place) => place,
                 Look::Ended(_) => return Push::Full,
@@ -251,7 +142,7 @@ impl<'a, M: Memory> Producer<'a, M> {
                 // A sliver at the end of a chunk is not worth a record of its
                 // own, unless the whole message fits.
                 self.next_chunk(place, window_only)
-            } else if !self.claim(place) {
+            } else if !self.st.claim(place) {
                 Step::Again
             } else {
                 match self.write(place.at, len.min(fits as usize) as u32, &mut fill) {
@@ -277,7 +168,7 @@ impl<'a, M: Memory> Producer<'a, M> {
     pub fn push_cut_back(&self) -> bool {
         let mut patience = if self.stolen { 0 } else { PATIENCE };
         for _ in 0..LOSSES {
-            let step = match self.look() {
+            let step = match self.st.look(self.mem, self.epoch) {
                 Look::Free(place) if CHUNK - place.at.at() < 2 * HEADER => {
                     self.next_chunk(place, false)
                 }
@@ -285,7 +176,9 @@ impl<'a, M: Memory> Producer<'a, M> {
                     let record = Record::CutBack {
                         count: place.at.count(),
                     };
-                    if self.claim(place) && self.publish(place.at, place.at.after_skip(0), record) {
+                    if self.st.claim(place)
+                        && self.publish(place.at, place.at.after_skip(0), record)
+                    {
                         return true;
                     }
                     Step::Again
@@ -301,49 +194,6 @@ impl<'a, M: Memory> Producer<'a, M> {
         false
     }
 
-    /// Finds the end of the ring, and accounts for the chunk that a GOTO there
-    /// has left.
-    #[inline]
-    fn look(&self) -> Look {
-        loop {
-            let word = self.st.pos.load(Ordering::Acquire);
-            let at = place(word);
-            if word & CLAIMED == 0 {
-                return Look::Free(Place { word, at });
-            }
-            let header = self.mem.header(at.off()).load(Ordering::Acquire);
-            let behind = |at| Look::Free(Place { word, at });
-            let found = if header == 0 {
-                Look::Pending(Place { word, at })
-            } else {
-                match Record::decode(header, at.at()).filter(|r| r.count() == at.count()) {
-                    Some(Record::Data { len, .. }) => behind(at.after_data(len)),
-                    Some(Record::Skip { len, .. }) => behind(at.after_skip(len)),
-                    Some(Record::CutBack { .. }) if self.epoch != Some(at) => Look::Ended(at),
-                    Some(Record::CutBack { .. }) => behind(at.after_skip(0)),
-                    Some(Record::Goto { chunk, .. }) => {
-                        let was = self.st.chunks.word(at);
-                        if self.st.pos.load(Ordering::Acquire) != word {
-                            continue;
-                        }
-                        self.st.chunks.leave(at, was);
-                        behind(at.in_chunk(chunk))
-                    }
-                    None => Look::Broken,
-                }
-            };
-            // Else what we saw may be the bytes of another use of the chunk.
-            if self.st.pos.load(Ordering::Acquire) == word {
-                return found;
-            }
-        }
-    }
-
-    #[inline]
-    fn claim(&self, place: Place) -> bool {
-        cas(&self.st.pos, place.word, place.at.0 | CLAIMED)
-    }
-
     /// Copies and publishes a data record at `at`, which we have claimed.
     /// `None`: we were robbed.
     #[inline]
@@ -353,11 +203,11 @@ impl<'a, M: Memory> Producer<'a, M> {
     {
         let got = match fill(self.mem, at.off() + HEADER, len) {
             Ok(0) => {
-                self.give_up(at);
+                self.st.give_up(at);
                 return Some(Ok(0));
             }
             Err(fault) => {
-                self.give_up(at);
+                self.st.give_up(at);
                 return Some(Err(fault));
             }
             Ok(n) => n.min(len),
@@ -396,15 +246,6 @@ impl<'a, M: Memory> Producer<'a, M> {
             .is_ok()
     }
 
-    /// Takes our claim of `at` back: nothing is to be published. If a GOTO got
-    /// in there, the next claim of `at` will fail in our place.
-    #[cold]
-    fn give_up(&self, at: Pos) {
-        if !cas(&self.st.pos, at.0 | CLAIMED, at.0) {
-            self.st.chunks.let_go(at);
-        }
-    }
-
     /// Takes a chunk to follow that of `place`, whose word is `was`.
     fn take_chunk(&self, was: u64, window_only: bool) -> Result<(u32, u64), Step> {
         if !Chunks::is_current(was) || self.in_flight().is_none() {
@@ -420,23 +261,17 @@ impl<'a, M: Memory> Producer<'a, M> {
         Ok(taken)
     }
 
-    /// The word of the chunk of `place`, if the ring still ends there.
-    fn chunk_of(&self, place: Place) -> Option<u64> {
-        let was = self.st.chunks.word(place.at);
-        (self.st.pos.load(Ordering::Acquire) == place.word).then_some(was)
-    }
-
     /// Leaves the chunk of `place`, which is free, for the lowest free one.
     #[cold]
     fn next_chunk(&self, place: Place, window_only: bool) -> Step {
-        let Some(was) = self.chunk_of(place) else {
+        let Some(was) = self.st.chunk_of(place) else {
             return Step::Again;
         };
         let (next, word) = match self.take_chunk(was, window_only) {
             Ok(taken) => taken,
             Err(step) => return step,
         };
-        if !self.claim(place) {
+        if !self.st.claim(place) {
             self.st.chunks.put_back(next, word);
         } else if !self.publish_goto(place.at, next) {
             self.st.chunks.put_back(next, word);
@@ -454,7 +289,7 @@ impl<'a, M: Memory> Producer<'a, M> {
             crate::sync::relax(PATIENCE - *patience);
             return Step::Again;
         }
-        let Some(was) = self.chunk_of(place) else {
+        let Some(was) = self.st.chunk_of(place) else {
             return Step::Again;
         };
         let (next, word) = match self.take_chunk(was, false) {
@@ -475,5 +310,3 @@ impl<'a, M: Memory> Producer<'a, M> {
         self.publish_header(at, Record::Goto { chunk, count })
     }
 }
-
-const _: () = assert!(RING / 8 <= 1 << 22, "an offset leaves room for the mark");

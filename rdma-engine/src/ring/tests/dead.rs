@@ -2,11 +2,13 @@
 //! never go on: their thread dies, or a handler leaves them by siglongjmp(3).
 
 use super::step::{at_every_point, interrupt};
-use super::wire::{take, Tag};
+use super::wire::{take, Tag, Wire};
 use super::world::*;
+use crate::abi::record::CHUNKS;
 use crate::ring::*;
 use crate::{sys, syscall};
 use core::ffi::c_void;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 /// What a thread does to a world until it dies.
 struct Doomed<'a> {
@@ -115,4 +117,36 @@ fn a_thread_dies_giving_a_chunk_back() {
 /// The id of a thread that is no more.
 fn dead_thread() -> u32 {
     std::thread::spawn(sys::gettid).join().unwrap()
+}
+
+/// Each frame that is left in the midst of its copy costs a chunk. Long before
+/// none is left, the ring says that the direction should go back to TCP.
+#[test]
+fn frames_that_never_go_on_wear_the_ring_out() {
+    let wire = Wire::new();
+    let mut taken = Vec::new();
+    let mut pushed = 0;
+    let mut lost = 0;
+    while !wire.tx.is_worn() {
+        // What siglongjmp does, from the ring's view.
+        let left = catch_unwind(AssertUnwindSafe(|| {
+            let p = wire.producer(true);
+            p.push(100, LIMIT, false, |_, _, _| resume_unwind(Box::new(())))
+        }));
+        assert!(left.is_err());
+        lost += 1;
+        let p = wire.producer(true);
+        let n = p.push(100, LIMIT, false, |mem, off, n| {
+            // SAFETY: `n` bytes are valid in the ring.
+            unsafe { mem.bytes(off, n).write_bytes(7, n as usize) };
+            Ok(n)
+        });
+        assert_eq!(n, Push::Done(100));
+        pushed += 100;
+        assert_eq!(wire.pull(&mut taken, 100), Pull::Data(100));
+    }
+    assert_eq!(lost, CHUNKS / 2 + 1);
+    assert!(taken.len() == pushed && taken.iter().all(|b| *b == 7));
+    assert!(wire.producer(false).push_cut_back());
+    assert!(wire.consumer().pass_cut_back());
 }

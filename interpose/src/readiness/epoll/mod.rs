@@ -1,0 +1,334 @@
+//! epoll(7) with streams whose bytes come by rings.
+//!
+//! The side channel of a stream that was taken over stands in the set beside
+//! the TCP descriptor, both edge-triggered and with tokens in place of the
+//! program's data. Only *hot* streams are looked at before the kernel is asked;
+//! all others keep their bells armed, so a wait costs as many looks as there are
+//! active streams, whatever the number of registered ones.
+//!
+//! Lock order: a set's lock, then a stream direction's.
+
+mod control;
+mod hot;
+mod wait;
+
+pub use control::{control, forget_fd, take_over};
+pub use hot::{wake_sets, watch};
+pub use wait::{wait, Sleep};
+
+use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
+use crate::fdtable::{self, Entry};
+use crate::stream::{open, ready};
+use crate::streams::Stream;
+use crate::threads;
+use crate::{descriptors, tls};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
+use rdma_engine::abi::arena::RxMode;
+use rdma_engine::abi::reason::Reason;
+use rdma_engine::lock::Lock;
+use rdma_engine::{sys, syscall};
+
+/// Epoll sets that a process can have with accelerated streams in them.
+const SETS: usize = 256;
+
+/// One epoll set.
+#[repr(C, align(64))]
+struct Set {
+    lock: Lock,
+    /// Descriptors of the set (dup), 0 is free.
+    users: AtomicU32,
+    /// One of them, for our own epoll_ctl.
+    fd: AtomicI32,
+    /// An eventfd of ours in the set, plus 1: wakes sleepers from our side.
+    local: AtomicI32,
+    /// Registrations that are taken over.
+    taken: AtomicU32,
+    /// Not 0: inherited, nested, or otherwise not to be taken over.
+    foreign: AtomicU32,
+    registrations: AtomicPtr<Registration>,
+    /// The list of hot descriptors: first and last, plus 1.
+    first: AtomicU32,
+    last: AtomicU32,
+    /// Waits since the kernel was asked.
+    unasked: AtomicU32,
+    /// Waits in a row that ended asleep.
+    sleeps: AtomicU32,
+    /// Not 0: a registration was changed. What the kernel reports of it at once is
+    /// the same edge that we report.
+    stale: AtomicU32,
+}
+
+static TABLE: [Set; SETS] = [const {
+    Set {
+        lock: Lock::new(),
+        users: AtomicU32::new(0),
+        fd: AtomicI32::new(-1),
+        local: AtomicI32::new(0),
+        taken: AtomicU32::new(0),
+        foreign: AtomicU32::new(0),
+        registrations: AtomicPtr::new(core::ptr::null_mut()),
+        first: AtomicU32::new(0),
+        last: AtomicU32::new(0),
+        unasked: AtomicU32::new(0),
+        sleeps: AtomicU32::new(0),
+        stale: AtomicU32::new(0),
+    }
+}; SETS];
+
+/// High half of our tokens. A program's data that begins with it by chance is
+/// kept from confusion by taking that registration's stream out of the game.
+const TOKEN: u64 = 0x51de_817e << 32;
+const TOKEN_MASK: u64 = 0xffff_ffff << 32;
+/// Kinds of token: the TCP descriptor, the side channel, our eventfd.
+const TCP: u64 = 0;
+const SIDE: u64 = 1 << 24;
+const LOCAL: u64 = 2 << 24;
+const KIND: u64 = 3 << 24;
+
+fn token(kind: u64, fd: i32) -> u64 {
+    TOKEN | kind | fd as u64
+}
+
+/// Every so many waits the kernel is asked even if rings have events.
+const ASK_EVERY: u32 = 8;
+/// Sets in use.
+fn sets() -> impl Iterator<Item = &'static Set> {
+    TABLE.iter().filter(|s| s.users.load(Ordering::Acquire) > 0)
+}
+
+fn set_of(ep: i32) -> Option<&'static Set> {
+    match fdtable::get(ep) {
+        Entry::Epoll { index } => TABLE.get(index as usize),
+        _ => None,
+    }
+}
+
+/// A new epoll set `fd`.
+pub fn created(fd: i32) {
+    crate::faults::start();
+    for (i, set) in TABLE.iter().enumerate() {
+        if set
+            .users
+            .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+        {
+            set.reset(fd);
+            fdtable::set(fd, Entry::Epoll { index: i as u32 });
+            return;
+        }
+    }
+    fdtable::set(fd, Entry::Other);
+}
+
+/// Another descriptor names the set now.
+pub fn dup(index: u32) {
+    if let Some(set) = TABLE.get(index as usize) {
+        set.users.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// A descriptor of the set is about to be closed.
+pub fn close(index: u32) {
+    let Some(set) = TABLE.get(index as usize) else {
+        return;
+    };
+    if set.users.load(Ordering::Acquire) == 1 {
+        descriptors::close(set.local.swap(0, Ordering::AcqRel) - 1);
+        let p = set
+            .registrations
+            .swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if !p.is_null() && !threads::others_in_use_of_set(index) {
+            let size = REGISTRATIONS * core::mem::size_of::<Registration>();
+            // SAFETY: nobody finds it any more, and no thread waits in the set.
+            unsafe { sys::munmap(p.cast(), size) };
+        }
+    }
+    set.users.fetch_sub(1, Ordering::AcqRel);
+}
+
+/// In a forked child: the sets are shared with the parent, and a change that we
+/// made would be one of the parent's too.
+pub fn after_fork() {
+    for set in sets() {
+        set.foreign.store(1, Ordering::Release);
+        set.local.store(0, Ordering::Release);
+    }
+}
+
+/// An eventfd of ours is about to be closed by the program.
+pub fn forget_eventfd(fd: i32) {
+    for set in sets() {
+        let _ = set
+            .local
+            .compare_exchange(fd + 1, 0, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// The program waits on the set itself, in another set or in poll: what the
+/// kernel says of it must be the whole truth, so its streams go back to TCP, and
+/// their registrations to the program's own.
+pub fn is_nested(ep: i32) {
+    let Some(set) = set_of(ep) else { return };
+    let first = set.foreign.swap(1, Ordering::AcqRel) == 0;
+    if set.taken.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    for s in crate::streams::ours() {
+        for fd in s.descriptors() {
+            let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) else {
+                continue;
+            };
+            if first {
+                open::pin(&s, Reason::Epoll);
+            }
+            let _held = set.hold();
+            set.give_back(&s, fd, r);
+        }
+    }
+}
+
+impl Set {
+    /// Do tokens of ours stand in the set?
+    pub(super) fn is_touched(&self) -> bool {
+        self.taken.load(Ordering::Acquire) != 0 || self.local.load(Ordering::Acquire) != 0
+    }
+
+    fn reset(&self, fd: i32) {
+        self.fd.store(fd, Ordering::Relaxed);
+        for word in [&self.taken, &self.foreign, &self.first, &self.last] {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.sleeps.store(0, Ordering::Relaxed);
+        self.stale.store(0, Ordering::Relaxed);
+        self.local.store(0, Ordering::Release);
+    }
+
+    pub(super) fn index(&self) -> u32 {
+        let at = self as *const Set as usize - TABLE.as_ptr() as usize;
+        (at / core::mem::size_of::<Set>()) as u32
+    }
+
+    /// The record of `fd`, if the set has records at all.
+    pub(super) fn registration(&self, fd: i32) -> Option<&'static Registration> {
+        let p = self.registrations.load(Ordering::Acquire);
+        if p.is_null() || fd < 0 || fd as usize >= REGISTRATIONS {
+            return None;
+        }
+        // SAFETY: in bounds of the mapping; all zero is a valid record.
+        Some(unsafe { &*p.add(fd as usize) })
+    }
+
+    /// The record of `fd`, made if need be.
+    pub(super) fn make(&self, fd: i32) -> Option<&'static Registration> {
+        if self.registrations.load(Ordering::Acquire).is_null() {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let size = REGISTRATIONS * core::mem::size_of::<Registration>();
+            // SAFETY: a new anonymous range.
+            let p = unsafe { sys::mmap(core::ptr::null_mut(), size, flags, -1) }?;
+            let none = core::ptr::null_mut();
+            let won = self.registrations.compare_exchange(
+                none,
+                p.cast(),
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+            if won.is_err() {
+                // SAFETY: nobody has seen our mapping.
+                unsafe { sys::munmap(p, size) };
+            }
+        }
+        self.registration(fd)
+    }
+
+    /// Our own epoll_ctl, past the hooks. True on success.
+    pub(super) fn control(&self, op: i32, fd: i32, events: u32, data: u64) -> isize {
+        let mut e = epoll_event { events, u64: data };
+        let ep = self.fd.load(Ordering::Relaxed);
+        // SAFETY: the event lives across the call.
+        unsafe { syscall!(libc::SYS_epoll_ctl, ep, op, fd, &mut e as *mut epoll_event) }
+    }
+
+    /// Takes a registration over. The set's lock is held. From here on the
+    /// kernel's is the same whatever the program's mask is, and stays when the
+    /// program deletes its own: programs that delete and add with every message
+    /// pay no system call for it.
+    pub(super) fn take(&self, s: &Stream, fd: i32, r: &Registration) -> bool {
+        let events = bits::IN | bits::OUT | bits::RDHUP | bits::PRI | bits::ET;
+        let side = s.side();
+        let added = self.control(EPOLL_CTL_ADD, side, bits::IN | bits::ET, token(SIDE, fd));
+        if added < 0 && added != -(libc::EEXIST as isize) {
+            return false;
+        }
+        if self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd)) < 0 {
+            return false;
+        }
+        r.take(s);
+        self.stale.store(1, Ordering::Relaxed);
+        self.taken.fetch_add(1, Ordering::AcqRel);
+        s.local.epolls.fetch_add(1, Ordering::AcqRel);
+        self.heat(fd, r);
+        true
+    }
+
+    /// Makes the kernel's registration the program's own again, as far as the
+    /// stream has left the wire. The set's lock is held.
+    pub(super) fn give_back(&self, s: &Stream, fd: i32, r: &Registration) {
+        let mask = r.mask.load(Ordering::Relaxed);
+        if !r.is(VALID) {
+            self.control(EPOLL_CTL_DEL, fd, 0, 0);
+        } else if s.slot.rx_mode() == RxMode::Plain && !ready::tx_is_fast(s) {
+            let mask = mask & !bits::EXCLUSIVE;
+            self.control(EPOLL_CTL_MOD, fd, mask, r.data.load(Ordering::Relaxed));
+        } else {
+            // What stays ours must not look ready to who waits on the set.
+            let events = mask & bits::POLL & !bits::OUT | bits::IN | bits::RDHUP | bits::ET;
+            self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
+            return;
+        }
+        self.control(EPOLL_CTL_DEL, s.side(), 0, 0);
+        let valid = r.is(VALID);
+        self.untake(r);
+        if valid {
+            r.set(VALID);
+        }
+    }
+
+    /// Appends to the list of hot descriptors. The set's lock is held.
+    pub(super) fn heat(&self, fd: i32, r: &Registration) {
+        if r.is(HOT) {
+            return;
+        }
+        r.set(HOT);
+        r.next.store(0, Ordering::Relaxed);
+        let me = fd as u32 + 1;
+        match self.last.swap(me, Ordering::Relaxed) {
+            0 => self.first.store(me, Ordering::Relaxed),
+            last => {
+                if let Some(l) = self.registration(last as i32 - 1) {
+                    l.next.store(me, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Takes the set's lock; a process with one thread needs none.
+    pub(super) fn hold(&self) -> Held<'_> {
+        if threads::single() {
+            return Held(None);
+        }
+        self.lock.acquire(tls::tid());
+        Held(Some(&self.lock))
+    }
+}
+
+/// A set's lock, held (or not needed).
+struct Held<'a>(Option<&'a Lock>);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        if let Some(lock) = self.0 {
+            lock.release(tls::tid());
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::lifecycle::duplicated;
 use crate::real;
-use crate::stream::{cutover, options, ready};
+use crate::stream::{cutover, ending, options, ready};
 use crate::streams::Stream;
 use core::ffi::{c_int, c_void};
 use libc::{sockaddr, socklen_t};
@@ -59,7 +59,7 @@ crate::hooks! {
     fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut socklen_t) -> c_int {
         let r = unsafe { real::getsockopt(fd, level, name, value, len) };
         if r == 0 && level == libc::SOL_SOCKET && name == libc::SO_ERROR {
-            let told = crate::stream::of(fd).is_some_and(|s| ready::tell_reset(&s));
+            let told = crate::stream::of(fd).is_some_and(|s| ending::tell_reset(&s));
             if told && unsafe { *len } >= 4 && unsafe { *value.cast::<c_int>() } == 0 {
                 // The reset that we emulate is an error like any other.
                 unsafe { *value.cast::<c_int>() = libc::ECONNRESET };

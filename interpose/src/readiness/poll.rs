@@ -3,7 +3,7 @@
 use crate::fdtable::{self, Entry};
 use crate::patience::{self, SPINS};
 use crate::stream::wait::{self, Want};
-use crate::stream::{cutover, ready};
+use crate::stream::{cutover, ending, ready};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real};
@@ -285,7 +285,7 @@ impl Poll<'_> {
                     if scratch[n + i].revents != 0 {
                         wait::answer_side(&s, scratch[n + i].revents);
                     }
-                    ready::note_tcp(&s, scratch[i].revents);
+                    ending::note_tcp(&s, scratch[i].revents);
                     if ours(&s) {
                         ready::bits(&s, p.fd, p.events)
                     } else {
@@ -301,7 +301,7 @@ impl Poll<'_> {
 
 /// The TCP descriptor for a kernel wait, or -1 where it would only spin.
 fn tcp_fd(s: &Stream, fd: i32) -> i32 {
-    if ready::tcp_is_mute(s) {
+    if ending::tcp_is_mute(s) {
         -1
     } else {
         fd

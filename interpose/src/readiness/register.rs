@@ -8,7 +8,7 @@
 
 use crate::fdtable;
 use crate::stream::cutover::tx;
-use crate::stream::ready;
+use crate::stream::{ending, ready};
 use crate::streams::Stream;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rdma_engine::abi::arena::RxMode;
@@ -166,7 +166,7 @@ impl Registration {
         const ALWAYS: u32 = (libc::EPOLLERR | libc::EPOLLHUP) as u32;
         const INPUT: u32 = (libc::EPOLLIN | libc::EPOLLRDNORM | libc::EPOLLRDHUP) as u32;
         const OUTPUT: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM) as u32;
-        let news = ready::note_tcp(s, events as i16);
+        let news = ending::note_tcp(s, events as i16);
         let mut asked = self.mask.load(Ordering::Relaxed) | ALWAYS;
         if ready::rx_is_on_ring(s) {
             asked &= !INPUT;

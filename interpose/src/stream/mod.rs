@@ -14,11 +14,12 @@
 //! * [`receive`], [`send`] – the data calls.
 //! * [`wait`] – the merged wait of one stream.
 //! * [`options`] – what only the kernel can honour.
-//! * [`ready`] – what poll and epoll report.
+//! * [`ready`] – what poll and epoll report; [`ending`] – FIN, reset and death.
 //! * [`close`] – shutdown, close, exit.
 
 pub mod close;
 pub mod cutover;
+pub mod ending;
 pub mod heat;
 pub mod iov;
 pub mod open;

@@ -1,9 +1,9 @@
 //! The receiving calls.
 
 use super::iov::Iov;
-use super::ready;
 use super::wait::{self, Waiter, Want};
 use super::{close, cutover, enter, heat, hold};
+use super::{ending, ready};
 use crate::errno;
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
@@ -170,7 +170,7 @@ fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: Option<&Doing>) -> Once 
             }
         }
         return match r {
-            Once::Got(0) if iov.left() > 0 => ready::end_of_tcp(s),
+            Once::Got(0) if iov.left() > 0 => ending::end_of_tcp(s),
             r => r,
         };
     }
@@ -235,7 +235,7 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
                     };
                 }
                 return match r {
-                    Once::Got(0) if iov.left() > 0 => ready::end_of_tcp(s),
+                    Once::Got(0) if iov.left() > 0 => ending::end_of_tcp(s),
                     r => r,
                 };
             }
@@ -342,7 +342,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         // What has come since must not be taken either.
         return match c.peek() {
             Peek::Data => Once::Again,
-            Peek::Empty => ready::at_end(s, fd, segment),
+            Peek::Empty => ending::at_end(s, fd, segment),
             Peek::CutBack => {
                 c.pass_cut_back();
                 cutover::received_cut_back(s, segment);
@@ -393,7 +393,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         return if turned {
             Once::Again
         } else {
-            ready::at_end(s, fd, segment)
+            ending::at_end(s, fd, segment)
         };
     }
     add(&rx.wire_bytes, total as u64);

@@ -4,7 +4,7 @@ use super::cutover::{self, tx};
 use super::iov::Iov;
 use super::receive::{add, broken};
 use super::wait::{self, Waiter, Want};
-use super::{close, enter, heat, hold, ready};
+use super::{close, ending, enter, heat, hold, ready};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use crate::{errno, real};
@@ -255,7 +255,7 @@ where
         return Once::OnTcp;
     };
     if gone(s) {
-        return if ready::meets_reset(s, segment) {
+        return if ending::meets_reset(s, segment) {
             Once::Failed(libc::ECONNRESET)
         } else {
             Once::OnTcp
@@ -273,7 +273,7 @@ where
     s.local.unchecked.store(unchecked, Ordering::Relaxed);
     if unchecked >= UNCHECKED {
         s.local.unchecked.store(0, Ordering::Relaxed);
-        ready::check_peer(s, fd);
+        ending::check_peer(s, fd);
         cutover::update_limit(s, fd);
     }
     let held = hold(s, &s.slot.tx.lock);

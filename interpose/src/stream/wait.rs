@@ -1,7 +1,7 @@
 //! The merged wait of one stream: spin very little, yield for a while, sleep in
 //! the kernel on the TCP descriptor *and* the side channel.
 
-use super::ready;
+use super::{ending, ready};
 use crate::patience::{self, SPINS};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
@@ -121,7 +121,7 @@ impl Waiter {
     /// kernel wait tells of growth: looks again every millisecond. `Err` when
     /// there is nothing to wait for.
     pub fn wait_for_more(&mut self, s: &Stream, dontwait: bool) -> Result<(), i32> {
-        if dontwait || is_nonblocking(self.fd) || ready::has_ended(s, self.fd) {
+        if dontwait || is_nonblocking(self.fd) || ending::has_ended(s, self.fd) {
             return Err(libc::EAGAIN);
         }
         let Some(timeout) = self.timeout() else {
@@ -140,7 +140,7 @@ impl Waiter {
     /// A non-blocking call found nothing. The kernel's word is taken on whether
     /// TCP has ended, or has bytes that belong to the next epoch.
     fn look_once(&self, s: &Stream) -> Result<(), i32> {
-        if self.want == Want::In && ready::poll_end(s, self.fd) {
+        if self.want == Want::In && ending::poll_end(s, self.fd) {
             return Ok(());
         }
         if ready::now(s, self.want) {
@@ -229,7 +229,7 @@ impl Waiter {
         let wake = doing.map_or(-1, Doing::wake_fd);
         let mut p = [
             entry(
-                if ready::tcp_is_mute(s) { -1 } else { self.fd },
+                if ending::tcp_is_mute(s) { -1 } else { self.fd },
                 self.events(s),
             ),
             entry(
@@ -261,7 +261,7 @@ impl Waiter {
         if p[1].revents != 0 {
             answer_side(s, p[1].revents);
         }
-        ready::note_tcp(s, p[0].revents);
+        ending::note_tcp(s, p[0].revents);
         Ok(())
     }
 

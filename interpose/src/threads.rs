@@ -170,6 +170,7 @@ impl Doing {
     pub fn begin(kind: Kind, index: u32) -> Option<Doing> {
         let mark = mine()?;
         let before = mark.doing.load(Ordering::Relaxed);
+        nest(before, 1);
         mark.doing.store(word(kind, index), Ordering::Relaxed);
         // The store comes before what follows in program order; membarrier on
         // the looking side does the rest.
@@ -190,6 +191,7 @@ impl Doing {
         let was = mark.set.load(Ordering::Relaxed);
         let nested = if many.contains(&before) { was } else { 0 };
         mark.set.store(set | nested, Ordering::Relaxed);
+        nest(before, 1);
         mark.doing.store(word(kind, 0), Ordering::Release);
         compiler_fence(Ordering::SeqCst);
         Some(Doing {
@@ -230,7 +232,24 @@ impl Drop for Doing {
             self.mark.set.store(set, Ordering::Release);
         }
         self.mark.doing.store(self.before, Ordering::Release);
+        nest(self.before, u32::MAX);
     }
+}
+
+/// A call begins (1) or ends (-1) while another of this thread, `before`, is
+/// interrupted.
+#[inline(always)]
+fn nest(before: u64, step: u32) {
+    if before != 0 {
+        let nested = &tls::get().nested;
+        nested.set(nested.get().wrapping_add(step));
+    }
+}
+
+/// Has a signal handler interrupted a call of this thread on a stream, which may
+/// be inside a plain kernel transfer?
+pub fn is_nested() -> bool {
+    tls::get().nested.get() != 0
 }
 
 /// Has this process (almost certainly) one thread only? glibc's own word, which

@@ -137,6 +137,9 @@ fn step(s: &Stream, fd: i32) {
 /// The receiver's promise: no thread of mine is inside a plain kernel receive
 /// on this stream, and none will be.
 pub fn promise(s: &Stream, fd: i32) {
+    if threads::is_nested() {
+        return;
+    }
     if s.pinned()
         || s.slot
             .has(flags::TCP_END | flags::PEER_GONE | flags::SHUT_RD)
@@ -301,7 +304,9 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
     // Senders that begin now find CUTTING and wait for the lock; those that
     // began before show in their marks.
     t.fast.store(tx::CUTTING, Ordering::SeqCst);
-    let quiet = threads::barrier() && !threads::anyone(&[Kind::PlainSend], s.index);
+    let quiet = !threads::is_nested()
+        && threads::barrier()
+        && !threads::anyone(&[Kind::PlainSend], s.index);
     let cut = quiet
         .then(|| counts(fd))
         .flatten()

@@ -176,7 +176,9 @@ fn stay_plain(s: &Stream) {
     match s.phase() {
         Phase::Plain => {}
         Phase::Offered => rendezvous::retract(s),
-        Phase::Attached => leave_wire(s, Reason::SharedEnd),
+        Phase::Attached => {
+            leave_wire(s, Reason::SharedEnd);
+        }
     }
 }
 

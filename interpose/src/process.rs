@@ -9,6 +9,21 @@ use rdma_engine::sys;
 
 static PID: AtomicU32 = AtomicU32::new(0);
 
+/// Not 0: an attached stream may have another holder, since a fork.
+static SHARES: AtomicU32 = AtomicU32::new(0);
+
+/// Does another process share an attached stream with us, and so its doorbell?
+pub fn shares_wakes() -> bool {
+    if SHARES.load(Ordering::Acquire) == 0 {
+        return false;
+    }
+    let shared = streams::ours().any(|s| s.phase() == Phase::Attached && !s.is_sole());
+    if !shared {
+        SHARES.store(0, Ordering::Release);
+    }
+    shared
+}
+
 /// A holder that is being born: fork(2) has been called, the child has not yet
 /// put its own name in. Never a process id (pid_max is at most 2^22).
 const UNBORN: u32 = u32::MAX >> 1;
@@ -63,7 +78,9 @@ pub fn confine() {
         match s.phase() {
             Phase::Plain => {}
             Phase::Offered => crate::rendezvous::retract(&s),
-            Phase::Attached => crate::stream::send::leave_wire(&s, Reason::Seccomp),
+            Phase::Attached => {
+                crate::stream::send::leave_wire(&s, Reason::Seccomp);
+            }
         }
     }
     crate::stats::before_confinement();
@@ -73,6 +90,9 @@ pub fn confine() {
 /// Before fork(2): every stream gets an unborn holder, so that none of them is
 /// offered or promised while nobody can say who holds it.
 pub fn before_fork() {
+    if streams::ours().any(|s| s.phase() == Phase::Attached) {
+        SHARES.store(1, Ordering::Release);
+    }
     for s in streams::ours() {
         announce(&s);
     }

@@ -3,7 +3,7 @@
 
 use crate::fdtable::{self, Entry};
 use crate::process;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use rdma_engine::abi::arena::{flags, Header, Phase, RxMode, Slot, HOLDERS, REASONS, SLOTS};
 use rdma_engine::abi::log::{Event, NO_SLOT};
 use rdma_engine::abi::reason::Reason;
@@ -40,6 +40,9 @@ pub struct Local {
     pub answered: AtomicU32,
     /// Is the open file description non-blocking, when it was last looked at?
     pub nonblocking: AtomicU32,
+    /// Where the reader stood when a send last found no room (see
+    /// [`crate::stream::ready::FULL`]); 0 is nowhere.
+    pub full_at: AtomicU64,
     /// Turns of the spinning stage that have paid lately.
     pub spins: AtomicU32,
     /// Epoll sets that hold the stream and were taken over.
@@ -235,6 +238,7 @@ pub fn open(fd: i32) -> Option<Stream> {
     l.unchecked.store(0, Ordering::Relaxed);
     l.answered.store(0, Ordering::Relaxed);
     l.spins.store(0, Ordering::Relaxed);
+    l.full_at.store(0, Ordering::Relaxed);
     l.nonblocking.store(0, Ordering::Relaxed);
     l.epolls.store(0, Ordering::Relaxed);
     let generation = s.generation.wrapping_add(1) | 1;

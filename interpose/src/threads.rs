@@ -25,9 +25,37 @@ pub struct Mark {
     /// With [`Kind::Many`] and [`Kind::SleepMany`]: which streams, as one bit
     /// for each index modulo 64.
     set: AtomicU64,
+    /// Streams of the calls that a signal handler has interrupted, and that go on
+    /// after it: one bit for each index modulo 64.
+    outer: AtomicU64,
 }
 
 impl Mark {
+    /// A handler's call begins: the stream of the call that it interrupted,
+    /// `before`, stays marked. Returns what [`Mark::outer`] was.
+    #[inline(always)]
+    fn hide(&self, before: u64) -> u64 {
+        if before == 0 {
+            return 0;
+        }
+        let outer = self.outer.load(Ordering::Relaxed);
+        let kind = before >> 32;
+        let bits = if kind == Kind::SleepEpoll as u64 {
+            0
+        } else if kind == Kind::Many as u64 || kind == Kind::SleepMany as u64 {
+            self.set.load(Ordering::Relaxed)
+        } else {
+            bit(before as u32)
+        };
+        self.outer.store(outer | bits, Ordering::Relaxed);
+        outer
+    }
+
+    /// Has a handler of this thread interrupted a call on stream `index`?
+    fn has_hidden(&self, index: u32) -> bool {
+        self.outer.load(Ordering::Acquire) & bit(index) != 0
+    }
+
     /// Does the owner still run? What a dead thread did last is of no account.
     fn is_alive(&self) -> bool {
         let tid = self.tid.load(Ordering::Acquire);
@@ -127,6 +155,7 @@ fn claim() -> Option<&'static Mark> {
         Some(m)
     })?;
     mark.doing.store(0, Ordering::Release);
+    mark.outer.store(0, Ordering::Release);
     tls::get().mark.set(Some(mark));
     Some(mark)
 }
@@ -160,6 +189,8 @@ fn claim_of_the_dead(tid: u32) -> Option<&'static Mark> {
 pub struct Doing {
     mark: &'static Mark,
     before: u64,
+    /// [`Mark::outer`] before this call.
+    outer: u64,
     /// What stood in the mark's set, for a poll in a handler that has interrupted one.
     before_set: Option<u64>,
 }
@@ -170,7 +201,7 @@ impl Doing {
     pub fn begin(kind: Kind, index: u32) -> Option<Doing> {
         let mark = mine()?;
         let before = mark.doing.load(Ordering::Relaxed);
-        nest(before, 1);
+        let outer = mark.hide(before);
         mark.doing.store(word(kind, index), Ordering::Relaxed);
         // The store comes before what follows in program order; membarrier on
         // the looking side does the rest.
@@ -178,6 +209,7 @@ impl Doing {
         Some(Doing {
             mark,
             before,
+            outer,
             before_set: None,
         })
     }
@@ -190,13 +222,14 @@ impl Doing {
         let many = [Kind::Many, Kind::SleepMany].map(|k| word(k, 0));
         let was = mark.set.load(Ordering::Relaxed);
         let nested = if many.contains(&before) { was } else { 0 };
+        let outer = mark.hide(before);
         mark.set.store(set | nested, Ordering::Relaxed);
-        nest(before, 1);
         mark.doing.store(word(kind, 0), Ordering::Release);
         compiler_fence(Ordering::SeqCst);
         Some(Doing {
             mark,
             before,
+            outer,
             before_set: Some(was),
         })
     }
@@ -232,24 +265,10 @@ impl Drop for Doing {
             self.mark.set.store(set, Ordering::Release);
         }
         self.mark.doing.store(self.before, Ordering::Release);
-        nest(self.before, u32::MAX);
+        if self.before != 0 {
+            self.mark.outer.store(self.outer, Ordering::Release);
+        }
     }
-}
-
-/// A call begins (1) or ends (-1) while another of this thread, `before`, is
-/// interrupted.
-#[inline(always)]
-fn nest(before: u64, step: u32) {
-    if before != 0 {
-        let nested = &tls::get().nested;
-        nested.set(nested.get().wrapping_add(step));
-    }
-}
-
-/// Has a signal handler interrupted a call of this thread on a stream, which may
-/// be inside a plain kernel transfer?
-pub fn is_nested() -> bool {
-    tls::get().nested.get() != 0
 }
 
 /// Has this process (almost certainly) one thread only? glibc's own word, which
@@ -287,6 +306,9 @@ pub fn anyone(kinds: &[Kind], index: u32) -> bool {
         return true;
     }
     marks().iter().any(|m| {
+        if m.has_hidden(index) && m.is_alive() {
+            return true;
+        }
         if core::ptr::eq(m, me) {
             return false;
         }
@@ -313,7 +335,7 @@ pub fn in_use(index: u32) -> bool {
             m.set.load(Ordering::Acquire) & bit(index) != 0
         } else {
             kind != 0 && kind != Kind::SleepEpoll as u64 && doing as u32 == index
-        };
+        } || m.has_hidden(index);
         hit && m.is_alive()
     })
 }
@@ -379,6 +401,7 @@ pub fn after_fork() {
             m.tid.store(tid, Ordering::Release);
         } else {
             m.doing.store(0, Ordering::Relaxed);
+            m.outer.store(0, Ordering::Relaxed);
             m.tid.store(0, Ordering::Release);
         }
     }

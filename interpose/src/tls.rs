@@ -17,9 +17,7 @@ compile_error!("Sidewire knows the thread-local storage of x86-64 Linux only");
 pub struct Tls {
     /// The kernel's thread id; 0 until asked for.
     pub tid: Cell<u32>,
-    /// Calls on streams that a signal handler has interrupted, and which will go
-    /// on after it. As long as there are any, this thread promises nothing.
-    pub nested: Cell<u32>,
+    _pad: Cell<u32>,
     /// The thread's mark, null until its first call on a stream.
     pub mark: Cell<Option<&'static Mark>>,
     /// Handlers without SA_RESTART that ran in this thread (wraps).

@@ -166,8 +166,10 @@ unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     }
     if has_control {
         if let Some(s) = crate::stream::of(fd) {
-            crate::stream::send::leave_wire(&s, Reason::KernelOption);
-            return plain();
+            if crate::stream::send::leave_wire(&s, Reason::KernelOption) {
+                return plain();
+            }
+            // Control data means little to TCP, the order of bytes everything.
         }
     }
     match unsafe { parts(header.msg_iov, header.msg_iovlen) } {

@@ -120,6 +120,11 @@ pub fn progress(s: &Stream, fd: i32) {
 /// Takes the next step, if it is time: of the offer, or of a promise.
 #[cold]
 fn step(s: &Stream, fd: i32) {
+    // The call may have outlived the descriptor, and the stream.
+    let fd = s.number(fd);
+    if fd < 0 || !s.slot.is(s.generation) {
+        return;
+    }
     let calls = s.local.calls.fetch_add(1, Ordering::Relaxed);
     // 0, 1, 2, 4, 8, 16, 32, 64, 128, 192, 256, ...
     let due = calls & calls.wrapping_sub(1) == 0 || calls.is_multiple_of(64);
@@ -137,9 +142,6 @@ fn step(s: &Stream, fd: i32) {
 /// The receiver's promise: no thread of mine is inside a plain kernel receive
 /// on this stream, and none will be.
 pub fn promise(s: &Stream, fd: i32) {
-    if threads::is_nested() {
-        return;
-    }
     if s.pinned()
         || s.slot
             .has(flags::TCP_END | flags::PEER_GONE | flags::SHUT_RD)
@@ -190,7 +192,8 @@ fn promise_locked(s: &Stream, fd: i32, segment: rdma_engine::segment::Segment) -
         crate::stream::open::pin(s, Reason::Kernel);
         return take_back();
     }
-    if threads::anyone(&[Kind::PlainRecv, Kind::Many], s.index) {
+    // A fork names its child before it makes it; our word was published before.
+    if !s.is_sole() || threads::anyone(&[Kind::PlainRecv, Kind::Many], s.index) {
         s.because(Reason::Attached);
         return take_back();
     }
@@ -304,9 +307,8 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
     // Senders that begin now find CUTTING and wait for the lock; those that
     // began before show in their marks.
     t.fast.store(tx::CUTTING, Ordering::SeqCst);
-    let quiet = !threads::is_nested()
-        && threads::barrier()
-        && !threads::anyone(&[Kind::PlainSend], s.index);
+    // A fork names its child before it makes it; our word was published before.
+    let quiet = threads::barrier() && s.is_sole() && !threads::anyone(&[Kind::PlainSend], s.index);
     let cut = quiet
         .then(|| counts(fd))
         .flatten()
@@ -474,8 +476,21 @@ pub fn withdraw_promise(s: &Stream) -> bool {
 }
 
 /// The receiver, with its lock held, has found the cut-back record at the head
-/// of the ring and taken it: TCP carries on.
-pub fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
+/// of the ring: takes it, and TCP carries on. No handler comes in between, and
+/// where one was faster nothing is done twice.
+pub fn take_cut_back(
+    s: &Stream,
+    c: &rdma_engine::ring::Consumer<'_, rdma_engine::ring::RawMemory>,
+    segment: rdma_engine::segment::Segment,
+) {
+    sys::with_signals_blocked(|| {
+        if c.pass_cut_back() {
+            received_cut_back(s, segment);
+        }
+    });
+}
+
+fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     let rx = &s.slot.rx;
     let d = segment.direction(s.into());
     let next = rx.epoch.load(Ordering::Relaxed) + 1;

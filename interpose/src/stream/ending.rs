@@ -179,7 +179,11 @@ pub(super) fn final_word(s: &Stream, fd: i32) -> Once {
             broken(s);
             Once::Failed(libc::ECONNRESET)
         }
-        e if e == -(libc::EAGAIN as isize) => Once::Empty,
+        e if e == -(libc::EAGAIN as isize) => {
+            // It has not ended at all.
+            s.slot.flags.fetch_and(!flags::TCP_END, Ordering::AcqRel);
+            Once::Empty
+        }
         e => Once::Failed(-e as i32),
     }
 }
@@ -202,8 +206,15 @@ pub(super) fn detach(s: &Stream, segment: Segment) -> Once {
         }
         return Once::Again;
     }
+    {
+        // A send that is under way goes into the ring first, or finds TCP.
+        let _held = super::hold(s, &s.slot.tx.lock);
+        if in_flight(s, segment) > 0 {
+            return Once::Again;
+        }
+        s.slot.tx.fast.store(tx::PLAIN, Ordering::SeqCst);
+    }
     s.slot.rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
-    s.slot.tx.fast.store(tx::PLAIN, Ordering::SeqCst);
     crate::stream::open::pin(s, rdma_engine::abi::reason::Reason::Ended);
     Once::Again
 }

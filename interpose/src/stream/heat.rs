@@ -32,6 +32,11 @@ pub fn after_plain(s: &Stream, fd: i32, n: usize) {
 
 #[cold]
 fn hot(s: &Stream, fd: i32, heat: u64) {
+    // The call may have outlived the descriptor, and the stream.
+    let fd = s.number(fd);
+    if fd < 0 || !s.slot.is(s.generation) {
+        return;
+    }
     if s.phase() == Phase::Offered {
         s.slot.heat.store(0, Ordering::Relaxed);
         super::cutover::progress(s, fd);

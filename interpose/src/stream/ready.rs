@@ -98,8 +98,16 @@ pub(super) fn in_flight(s: &Stream, segment: Segment) -> u64 {
 
 /// As the kernel has it for a TCP socket: a third of the buffer is free.
 pub fn writable(s: &Stream, segment: Segment) -> bool {
-    in_flight(s, segment) <= s.slot.tx.limit.load(Ordering::Relaxed) * 2 / 3
+    let d = segment.direction(s.out());
+    let full_at = s.local.full_at.load(Ordering::Relaxed);
+    // Small messages fill the ring long before they reach the limit.
+    full_at != d.cursor.consumed.load(Ordering::Acquire) | FULL
+        && in_flight(s, segment) <= s.slot.tx.limit.load(Ordering::Relaxed) * 2 / 3
 }
+
+/// Marks a value of `Local::full_at`: with it, the reader's position when a send
+/// last found no room.
+pub const FULL: u64 = 1 << 63;
 
 /// Is one of the window's chunks free (or nearly)?
 pub fn window_has_room(s: &Stream) -> bool {
@@ -268,8 +276,7 @@ fn is_cut_back(s: &Stream, segment: Segment) -> bool {
     let on_ring = rx_is_on_ring(s);
     let empty = match c.peek() {
         Peek::CutBack if on_ring => {
-            c.pass_cut_back();
-            super::cutover::received_cut_back(s, segment);
+            super::cutover::take_cut_back(s, &c, segment);
             true
         }
         Peek::Empty => true,

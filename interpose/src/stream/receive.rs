@@ -262,6 +262,15 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
 
 /// Has the sender cut over? Then its X is checked and taken.
 pub fn see_cut(s: &Stream, segment: Segment) -> bool {
+    let d = segment.direction(s.into());
+    if gate::state(d.gate.load(Ordering::Acquire)) != gate::FAST {
+        return false;
+    }
+    // No handler may go further while we have not.
+    sys::with_signals_blocked(|| see_cut_undisturbed(s, segment))
+}
+
+fn see_cut_undisturbed(s: &Stream, segment: Segment) -> bool {
     let rx = &s.slot.rx;
     let d = segment.direction(s.into());
     let epoch = rx.epoch.load(Ordering::Relaxed);
@@ -306,6 +315,11 @@ fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32, stolen: bool) -
     match r {
         Once::Got(n) if n > 0 && fl & MSG_PEEK == 0 => count_plain(s, n),
         Once::Got(0) if iov.left() > 0 && !s.slot.has(flags::SHUT_RD) => {
+            if most != usize::MAX {
+                // TCP ends before the sender's own X: bytes are missing.
+                broken(s);
+                return Once::Failed(libc::ECONNRESET);
+            }
             s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel);
         }
         _ => {}
@@ -344,8 +358,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
             Peek::Data => Once::Again,
             Peek::Empty => ending::at_end(s, fd, segment),
             Peek::CutBack => {
-                c.pass_cut_back();
-                cutover::received_cut_back(s, segment);
+                cutover::take_cut_back(s, &c, segment);
                 Once::Again
             }
             Peek::Broken => {
@@ -375,8 +388,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
             Pull::Fault(_) => break,
             Pull::Empty => break,
             Pull::CutBack => {
-                c.pass_cut_back();
-                cutover::received_cut_back(s, segment);
+                cutover::take_cut_back(s, &c, segment);
                 turned = true;
                 break;
             }

@@ -78,7 +78,12 @@ fn marked(
         } else {
             Reason::ZeroCopy
         };
-        leave_wire(&s, reason);
+        if !leave_wire(&s, reason) {
+            // The peer has not seen the last change of wire yet, and order goes
+            // before everything.
+            errno::set(libc::ENOBUFS);
+            return -1;
+        }
         return plain();
     }
     merged(&s, fd, &mut iov, fl, doing.as_ref(), plain)
@@ -92,12 +97,13 @@ pub fn count_plain(s: &Stream, n: usize) {
 }
 
 /// Settles that the stream goes back to TCP, and waits a little for the sending
-/// direction to be there (the receiver may not have seen the cut-over yet).
-pub fn leave_wire(s: &Stream, reason: Reason) {
+/// direction to be there (the receiver may not have seen the cut-over yet). False
+/// if it is not: the peer has read nothing for two seconds.
+pub fn leave_wire(s: &Stream, reason: Reason) -> bool {
     crate::stream::open::pin(s, reason);
     for _ in 0..2000 {
         if !ready::tx_is_fast(s) || cutover::cut_back(s) {
-            return;
+            return true;
         }
         let mut none = [libc::pollfd {
             fd: -1,
@@ -106,6 +112,7 @@ pub fn leave_wire(s: &Stream, reason: Reason) {
         }];
         rdma_engine::sys::ppoll(&mut none, Some(1_000_000));
     }
+    false
 }
 
 /// What one attempt came to.
@@ -273,6 +280,9 @@ where
     s.local.unchecked.store(unchecked, Ordering::Relaxed);
     if unchecked >= UNCHECKED {
         s.local.unchecked.store(0, Ordering::Relaxed);
+        if s.slot.tx.producer.is_worn() {
+            crate::stream::open::pin(s, Reason::Resources);
+        }
         ending::check_peer(s, fd);
         cutover::update_limit(s, fd);
     }
@@ -324,6 +334,8 @@ where
     }
     if total == 0 {
         t.full.fetch_add(1, Ordering::Relaxed);
+        let at = d.cursor.consumed.load(Ordering::Relaxed);
+        s.local.full_at.store(at | ready::FULL, Ordering::Relaxed);
         return Once::Full;
     }
     add(&t.wire_bytes, total as u64);

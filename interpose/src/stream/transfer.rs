@@ -5,7 +5,7 @@ use super::wait::{Waiter, Want};
 use super::{enter, ready, receive};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
-use crate::{errno, faults};
+use crate::{errno, faults, real};
 use rdma_engine::abi::arena::{Phase, RxMode};
 use rdma_engine::ring::{Fault, RawMemory};
 use rdma_engine::{sys, syscall};
@@ -44,20 +44,22 @@ pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> O
         errno::set(libc::EINVAL);
         return Some(-1);
     }
+    // By position, so that a piece can be read again if it has to be.
+    let start = at.unwrap_or_else(|| position(from, 0, libc::SEEK_CUR));
     let moved = feed(&s, out, want, false, doing.as_ref(), |mem, off, n, done| {
         let to = mem.bytes(off, n);
         // SAFETY: `to` is valid for `n` bytes of the ring.
-        let r = unsafe {
-            match at {
-                Some(at) => syscall!(libc::SYS_pread64, from, to, n, at + done as i64),
-                None => syscall!(libc::SYS_read, from, to, n),
-            }
-        };
-        filled(r)
+        filled(unsafe { syscall!(libc::SYS_pread64, from, to, n, start + done as i64) })
     });
-    if let (Some(o), Some(at), Fed::Moved(n)) = (offset, at, &moved) {
-        // SAFETY: writable a moment ago, and the program's own.
-        unsafe { *o = at + *n as i64 };
+    if let Fed::Moved(n) = &moved {
+        let end = start + *n as i64;
+        match offset {
+            // SAFETY: writable a moment ago, and the program's own.
+            Some(o) => unsafe { *o = end },
+            None => {
+                position(from, end, libc::SEEK_SET);
+            }
+        }
     }
     moved.result()
 }
@@ -68,8 +70,13 @@ fn on_wire(s: &Stream, fd: i32) -> bool {
 }
 
 fn has_position(fd: i32) -> bool {
+    position(fd, 0, libc::SEEK_CUR) >= 0
+}
+
+/// lseek(2): the position, or a negated errno.
+fn position(fd: i32, to: i64, whence: i32) -> i64 {
     // SAFETY: no memory is passed.
-    unsafe { syscall!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) >= 0 }
+    unsafe { syscall!(libc::SYS_lseek, fd, to, whence) as i64 }
 }
 
 /// Is `fd` a pipe?
@@ -215,18 +222,48 @@ pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> 
         errno::set(if nowait { libc::EAGAIN } else { libc::EINTR });
         return Some(-1);
     }
-    let mut have = super::cutover::queued(from).max(0) as usize;
-    if have == 0 {
-        // End of the pipe, or an error: the kernel's word.
-        have = 1;
+    let refuses = super::wait::is_nonblocking(out) || flags & libc::SPLICE_F_NONBLOCK != 0;
+    if refuses && !ready::now(&s, Want::Out) {
+        errno::set(libc::EAGAIN);
+        return Some(-1);
     }
-    let n = want.min(have);
-    let moved = feed(&s, out, n, true, doing.as_ref(), |mem, off, n, _| {
-        let to = mem.bytes(off, n);
-        // SAFETY: `to` is valid for `n` bytes of the ring.
-        filled(unsafe { syscall!(libc::SYS_read, from, to, n) })
-    });
-    moved.result()
+    // By way of a buffer: what a pipe has given it does not give again.
+    let mut buffer = [0u8; 16384];
+    let most = want.min(buffer.len());
+    // SAFETY: our own buffer.
+    let r = unsafe { syscall!(libc::SYS_read, from, buffer.as_mut_ptr(), most) };
+    let Ok(got) = usize::try_from(r) else {
+        return Some(errno::result(r));
+    };
+    drop(doing);
+    let mut done = 0;
+    while done < got {
+        let rest = &mut buffer[done..got];
+        let part = libc::iovec {
+            iov_base: rest.as_mut_ptr().cast(),
+            iov_len: rest.len(),
+        };
+        // As send(2), which blocks as the socket does, and goes by whichever wire
+        // is in force.
+        let n = send::send(out, &[part], 0, || {
+            // SAFETY: our own buffer.
+            unsafe { real::send(out, part.iov_base, part.iov_len, 0) }
+        });
+        if n < 0 && matches!(errno::get(), libc::EAGAIN | libc::EINTR) {
+            // Taken is taken: the reader will make room.
+            super::wait::call_ppoll(&mut [], Some(1_000_000));
+            continue;
+        }
+        if n <= 0 {
+            break;
+        }
+        done += n as usize;
+    }
+    Some(if done > 0 || got == 0 {
+        done as isize
+    } else {
+        -1
+    })
 }
 
 /// splice(2) from a stream whose input is on the ring to a pipe.

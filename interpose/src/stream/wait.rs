@@ -34,8 +34,12 @@ pub struct Waiter {
     /// When SO_RCVTIMEO or SO_SNDTIMEO is over: unknown yet, never, or then.
     deadline: Option<Option<u64>>,
     slept: bool,
+    /// Waits since something came of them.
+    vain: u32,
 }
 
+/// Waits of one call that ended at once with nothing to show for it.
+const VAIN: u32 = 4096;
 /// Values of `Local::nonblocking`; 0 is unknown.
 const BLOCKING: u32 = 1;
 const NONBLOCKING: u32 = 2;
@@ -56,12 +60,14 @@ impl Waiter {
             want,
             deadline: None,
             slept: false,
+            vain: 0,
         }
     }
 
     /// The call got what it waited for; learns from how.
     #[inline]
     pub fn served(&mut self, s: &Stream) {
+        self.vain = 0;
         if self.want == Want::In {
             let sleeps = &s.slot.rx.sleeps;
             let n = sleeps.load(Ordering::Relaxed);
@@ -79,6 +85,10 @@ impl Waiter {
     /// Waits until it is worth looking again. `Err`: EAGAIN (non-blocking, or
     /// timed out), EINTR.
     pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: Option<&Doing>) -> Result<(), i32> {
+        self.vain += 1;
+        if self.vain > VAIN {
+            return self.wait_in_vain(s, dontwait);
+        }
         if !dontwait && !self.was_nonblocking(s) && self.spin(s) {
             return Ok(());
         }
@@ -88,6 +98,21 @@ impl Waiter {
             return self.look_once(s);
         }
         self.sleep(s, doing)
+    }
+
+    /// It was worth looking again and again, and nothing ever came: a peer that
+    /// plays with its words must not make us run in a circle.
+    #[cold]
+    fn wait_in_vain(&mut self, s: &Stream, dontwait: bool) -> Result<(), i32> {
+        if dontwait || self.is_nonblocking(s) {
+            return Err(libc::EAGAIN);
+        }
+        self.vain = VAIN / 2;
+        let before = signals::seen();
+        if call_ppoll(&mut [entry(-1, 0)], Some(1_000_000)) < 0 && signals::interrupted(before) {
+            return Err(libc::EINTR);
+        }
+        Ok(())
     }
 
     /// Is the open file description non-blocking, as far as we know?
@@ -299,10 +324,11 @@ fn entry(fd: i32, events: i16) -> pollfd {
 }
 
 /// How long a sleep may last that other threads end through `wake`: where there
-/// was no descriptor left for that, not long.
+/// was no descriptor left for that, not long. Nor where another process shares an
+/// end: the doorbell that it takes may have been meant for us.
 pub fn nap(timeout: Option<u64>, wake: i32) -> Option<u64> {
     const NAP_NS: u64 = 10_000_000;
-    if wake < 0 && !threads::single() {
+    if (wake < 0 && !threads::single()) || crate::process::shares_wakes() {
         return Some(timeout.unwrap_or(NAP_NS).min(NAP_NS));
     }
     timeout
@@ -361,9 +387,12 @@ pub fn arm(s: &Stream, want: Want) {
             // Ring when a third is free: streaming must not wake per message.
             let limit = t.limit.load(Ordering::Relaxed);
             let ring = segment.ring(s.out());
+            // The reader's place first: what has been taken since only makes the
+            // goal a nearer one.
+            let taken = d.cursor.consumed.load(Ordering::Relaxed);
             let flight = t.producer.in_flight(&ring, &d.cursor.consumed);
             let goal = flight.saturating_sub(limit * 2 / 3).max(1);
-            let at = count_add(d.cursor.consumed.load(Ordering::Relaxed), goal);
+            let at = count_add(taken, goal);
             d.sender.room_at.store(at, Ordering::Relaxed);
             Bell::new(&d.sender.room_armed, &t.room_number).arm();
         }

@@ -4,6 +4,7 @@
 use super::super::register::{bits, Registration, EDGE, HOT, TAKEN, VALID};
 use super::{sets, token, Set, KIND, LOCAL, SIDE, TOKEN, TOKEN_MASK};
 use crate::descriptors;
+use crate::stream::ready;
 use crate::stream::wait::{self, Want};
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
@@ -85,7 +86,9 @@ impl Set {
         if data {
             wait::arm(s, Want::In);
         }
-        if room {
+        // With room now the bell would ring for nothing. Who fills the ring later makes
+        // the stream hot again (`Waiter::look_once`).
+        if room && !s.segment().is_some_and(|g| ready::writable(s, g)) {
             wait::arm(s, Want::Out);
         }
     }

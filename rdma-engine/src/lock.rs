@@ -96,6 +96,12 @@ impl Lock {
         }
     }
 
+    /// In a forked child, whose copy of a lock in private memory may name a thread of
+    /// the parent: makes it free.
+    pub fn reset(&self) {
+        self.owner.store(0, Ordering::Release);
+    }
+
     /// Takes the lock if it is free, or if its holder is dead; never waits. What
     /// it guards may want mending then.
     pub fn try_acquire(&self, me: u32) -> bool {

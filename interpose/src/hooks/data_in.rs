@@ -97,7 +97,9 @@ crate::hooks! {
             return unsafe { real::recvmmsg(fd, vec, n, flags, timeout) };
         }
         let deadline = unsafe { timeout.as_ref() }.map(|t| {
-            rdma_engine::sys::now_ns() + t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+            rdma_engine::sys::now_ns()
+                .saturating_add((t.tv_sec as u64).saturating_mul(1_000_000_000))
+                .saturating_add(t.tv_nsec as u64)
         });
         let mut fl = flags & !libc::MSG_WAITFORONE;
         for i in 0..n.min(IOV_MAX as u32) {

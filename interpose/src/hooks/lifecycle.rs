@@ -175,7 +175,12 @@ crate::hooks! {
     }
 
     fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-        replace(from, to, || unsafe { real::dup3(from, to, flags) })
+        let call = || unsafe { real::dup3(from, to, flags) };
+        // With flags that the kernel refuses, nothing is closed.
+        if flags & !libc::O_CLOEXEC != 0 {
+            return call();
+        }
+        replace(from, to, call)
     }
 
     fn close_range(first: u32, last: u32, flags: c_int) -> c_int {

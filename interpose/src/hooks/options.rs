@@ -104,8 +104,8 @@ crate::hooks! {
     fn ioctl(fd: c_int, request: u64, arg: usize) -> c_int {
         const FIOASYNC: u64 = 0x5452;
         let stream = crate::stream::of(fd);
-        if request == FIOASYNC && arg >= 4096 && unsafe { *(arg as *const c_int) } != 0 {
-            if let Some(s) = stream {
+        if let (FIOASYNC, Some(s)) = (request, stream) {
+            if crate::faults::load(arg as *const c_int).is_some_and(|on| on != 0) {
                 crate::stream::send::leave_wire(&s, Reason::Sigio);
             }
         }

@@ -3,9 +3,55 @@
 #![allow(non_upper_case_globals)]
 
 use super::{confine, data_in, data_out, fork, lifecycle, options, readiness};
-use crate::real;
+use crate::{faults, real};
 use core::ffi::c_int;
 use libc::*;
+use rdma_engine::sys;
+
+/// The kernel's `sigsetsize`, the only one that it takes with a mask.
+const SIGSET_SIZE: usize = 8;
+
+/// Can the hook have this mask? What the kernel refuses is the kernel's.
+fn is_sound(mask: usize, size: usize) -> bool {
+    faults::ready() && (mask == 0 || size == SIGSET_SIZE)
+}
+
+/// A call whose timeout the kernel counts down, where libc's function does not.
+fn counted_down(timeout: usize, call: impl FnOnce() -> c_int) -> i64 {
+    const NS: u64 = 1_000_000_000;
+    let at = timeout as *mut timespec;
+    let given = (!at.is_null()).then(|| faults::load(at)).flatten();
+    let end = given.map(|t| {
+        sys::now_ns()
+            .saturating_add((t.tv_sec as u64).saturating_mul(NS))
+            .saturating_add(t.tv_nsec as u64)
+    });
+    let r = call();
+    if let (Some(end), true) = (end, r >= 0 || crate::errno::get() == EINTR) {
+        let left = end.saturating_sub(sys::now_ns());
+        let t = timespec {
+            tv_sec: (left / NS) as i64,
+            tv_nsec: (left % NS) as i64,
+        };
+        let size = core::mem::size_of::<timespec>();
+        // SAFETY: `t` is ours; to a place that cannot be written nothing is told, as
+        // the kernel has it.
+        unsafe { faults::copy(at.cast(), (&raw const t).cast(), size) };
+    }
+    r.into()
+}
+
+/// pselect6(2)'s sixth argument: the mask and its size.
+fn mask_of(pair: usize) -> Option<*const sigset_t> {
+    if !faults::ready() {
+        return None;
+    }
+    if pair == 0 {
+        return Some(core::ptr::null());
+    }
+    let [mask, size] = faults::load(pair as *const [usize; 2])?;
+    is_sound(mask, size).then_some(mask as _)
+}
 
 crate::hooks! {
     fn syscall(n: i64, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> i64 {
@@ -41,11 +87,28 @@ crate::hooks! {
                 SYS_ioctl => options::ioctl(fd, b as _, c).into(),
                 SYS_setsockopt => options::setsockopt(fd, b as _, c as _, d as _, e as _).into(),
                 SYS_poll => readiness::poll(a as _, b as _, c as _).into(),
+                SYS_ppoll if is_sound(d, e) => {
+                    counted_down(c, || readiness::ppoll(a as _, b as _, c as _, d as _))
+                }
+                SYS_select => readiness::select(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_pselect6 => match mask_of(f) {
+                    Some(mask) => counted_down(e, || {
+                        readiness::pselect(fd, b as _, c as _, d as _, e as _, mask)
+                    }),
+                    None => real::syscall(n, a, b, c, d, e, f),
+                },
                 SYS_epoll_create => readiness::epoll_create(fd).into(),
                 SYS_epoll_create1 => readiness::epoll_create1(fd).into(),
                 SYS_epoll_ctl => readiness::epoll_ctl(fd, b as _, c as _, d as _).into(),
                 SYS_epoll_wait => readiness::epoll_wait(fd, b as _, c as _, d as _).into(),
-                SYS_epoll_pwait => readiness::epoll_pwait(fd, b as _, c as _, d as _, e as _).into(),
+                SYS_epoll_pwait if is_sound(e, f) => {
+                    readiness::epoll_pwait(fd, b as _, c as _, d as _, e as _).into()
+                }
+                SYS_epoll_pwait2 if is_sound(e, f) => {
+                    readiness::epoll_pwait2(fd, b as _, c as _, d as _, e as _).into()
+                }
+                // As little as the kernel's own: no handlers of pthread_atfork(3).
+                SYS_fork => fork::_Fork().into(),
                 SYS_execve => fork::execve(a as _, b as _, c as _).into(),
                 SYS_execveat => fork::execveat(fd, b as _, c as _, d as _, e as _).into(),
                 SYS_prctl => confine::prctl(fd, b, c, d, e).into(),

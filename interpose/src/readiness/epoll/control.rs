@@ -8,7 +8,7 @@ use crate::streams::Stream;
 use crate::{errno, real};
 use core::sync::atomic::Ordering;
 use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
-use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::arena::{flags, Phase};
 use rdma_engine::abi::reason::Reason;
 
 /// Before a promise: every registration of the stream has to be ours. False if
@@ -54,6 +54,13 @@ pub fn forget_fd(fd: i32) {
     for set in sets() {
         if let Some(r) = set.registration(fd).filter(|r| r.is(VALID | TAKEN)) {
             let _held = set.hold();
+            // As long as a child holds the files too, the kernel forgets nothing. A
+            // set that we have inherited is the parent's to change.
+            let shared = r.stream().filter(|s| s.slot.has(flags::SHARED));
+            if let (Some(s), true, 0) = (shared, r.is(TAKEN), set.foreign.load(Ordering::Acquire)) {
+                set.control(EPOLL_CTL_DEL, fd, 0, 0);
+                set.control(EPOLL_CTL_DEL, s.side(), 0, 0);
+            }
             set.untake(r);
         }
     }

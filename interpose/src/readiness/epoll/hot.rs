@@ -4,11 +4,13 @@
 use super::super::register::{bits, Registration, EDGE, HOT, TAKEN, VALID};
 use super::{sets, token, Set, KIND, LOCAL, SIDE, TOKEN, TOKEN_MASK};
 use crate::descriptors;
+use crate::stream::ready;
 use crate::stream::wait::{self, Want};
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
 use core::sync::atomic::{fence, Ordering};
 use libc::{epoll_event, EPOLL_CTL_ADD};
+use rdma_engine::sys;
 
 impl Set {
     /// Reports of hot streams into `out`; with `cool`, before a sleep, the bells are
@@ -84,7 +86,9 @@ impl Set {
         if data {
             wait::arm(s, Want::In);
         }
-        if room {
+        // With room now the bell would ring for nothing. Who fills the ring later makes
+        // the stream hot again (`Waiter::look_once`).
+        if room && !s.segment().is_some_and(|g| ready::writable(s, g)) {
             wait::arm(s, Want::Out);
         }
     }
@@ -141,15 +145,20 @@ impl Set {
         kept
     }
 
-    /// The kernel has news of a stream that was taken over.
+    /// The kernel has news of a stream that was taken over; or of an earlier one of
+    /// the same number that somebody else still holds: so the event itself is not
+    /// believed.
     pub(super) fn rung(&self, fd: i32, kind: u64, events: u32) {
         let Some(r) = self.registration(fd).filter(|r| r.is(TAKEN)) else {
             return;
         };
         let Some(s) = r.stream() else { return };
         if kind == SIDE {
-            wait::answer_side(&s, events as i16);
-        } else if r.tcp_edge(&s, events) {
+            // The end is found by draining, unless too many doorbells stand before it.
+            let ended = events as i16 & (libc::POLLHUP | libc::POLLERR) != 0;
+            let now = if ended { kernel_bits(s.side()) } else { 0 };
+            wait::answer_side(&s, now);
+        } else if r.tcp_edge(&s, kernel_bits(s.number(fd)) as u32) {
             r.set(EDGE);
         }
         let _held = self.hold();
@@ -179,10 +188,16 @@ impl Set {
         if fd >= 0 || threads::single() {
             return fd;
         }
+        // In a set that the parent sleeps in too, or that another set watches, it would
+        // wake those who have nothing to look for.
+        if self.foreign.load(Ordering::Acquire) != 0 {
+            return -1;
+        }
         let fd = descriptors::eventfd();
         if fd < 0 {
             return -1;
         }
+        self.touched.store(1, Ordering::Release);
         if self.control(EPOLL_CTL_ADD, fd, bits::IN, token(LOCAL, fd)) < 0 {
             descriptors::close(fd);
             return -1;
@@ -198,6 +213,18 @@ impl Set {
     }
 }
 
+/// What the kernel says of a descriptor now.
+fn kernel_bits(fd: i32) -> i16 {
+    const ASKED: i16 = libc::POLLIN | libc::POLLOUT | libc::POLLPRI | libc::POLLRDHUP;
+    let mut p = [libc::pollfd {
+        fd,
+        events: ASKED,
+        revents: 0,
+    }];
+    sys::ppoll(&mut p, Some(0));
+    p[0].revents & !libc::POLLNVAL
+}
+
 /// A direction of the stream has changed its wire: whoever sleeps on it in a set
 /// has to look again, and to arm.
 pub fn watch(s: &Stream) {
@@ -209,8 +236,11 @@ pub fn watch(s: &Stream) {
         for fd in s.descriptors() {
             if let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) {
                 let _held = set.hold();
-                set.heat(fd, r);
-                holds = true;
+                // The set may have been closed meanwhile.
+                if r.is(TAKEN) {
+                    set.heat(fd, r);
+                    holds = true;
+                }
             }
         }
         if holds {

@@ -19,7 +19,7 @@ pub use wait::{wait, Sleep};
 use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
 use crate::fdtable::{self, Entry};
 use crate::stream::{open, ready};
-use crate::streams::Stream;
+use crate::streams::{Stream, FDS};
 use crate::threads;
 use crate::{descriptors, tls};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
@@ -57,6 +57,8 @@ struct Set {
     /// Not 0: a registration was changed. What the kernel reports of it at once is
     /// the same edge that we report.
     stale: AtomicU32,
+    /// Not 0: tokens of ours may stand in the kernel's set.
+    touched: AtomicU32,
 }
 
 static TABLE: [Set; SETS] = [const {
@@ -73,6 +75,7 @@ static TABLE: [Set; SETS] = [const {
         unasked: AtomicU32::new(0),
         sleeps: AtomicU32::new(0),
         stale: AtomicU32::new(0),
+        touched: AtomicU32::new(0),
     }
 }; SETS];
 
@@ -135,24 +138,27 @@ pub fn close(index: u32) {
     };
     if set.users.load(Ordering::Acquire) == 1 {
         descriptors::close(set.local.swap(0, Ordering::AcqRel) - 1);
-        let p = set
-            .registrations
-            .swap(core::ptr::null_mut(), Ordering::AcqRel);
-        if !p.is_null() && !threads::others_in_use_of_set(index) {
-            let size = REGISTRATIONS * core::mem::size_of::<Registration>();
-            // SAFETY: nobody finds it any more, and no thread waits in the set.
-            unsafe { sys::munmap(p.cast(), size) };
-        }
+        let _held = set.hold();
+        set.clear();
     }
-    set.users.fetch_sub(1, Ordering::AcqRel);
+    let left = set.users.fetch_sub(1, Ordering::AcqRel) - 1;
+    // The descriptor that is being closed is no longer in the table.
+    let is_set = |fd| fdtable::get(fd) == Entry::Epoll { index };
+    if left > 0 && !is_set(set.fd.load(Ordering::Relaxed)) {
+        let other = (0..=fdtable::highest() as i32).find(|&fd| is_set(fd));
+        set.fd.store(other.unwrap_or(-1), Ordering::Relaxed);
+    }
 }
 
 /// In a forked child: the sets are shared with the parent, and a change that we
 /// made would be one of the parent's too.
 pub fn after_fork() {
-    for set in sets() {
+    for set in &TABLE {
+        // Another thread may have held it at the fork, in the midst of a change.
+        set.lock.reset();
         set.foreign.store(1, Ordering::Release);
         set.local.store(0, Ordering::Release);
+        set.reheat();
     }
 }
 
@@ -189,9 +195,61 @@ pub fn is_nested(ep: i32) {
 }
 
 impl Set {
-    /// Do tokens of ours stand in the set?
+    /// May tokens of ours stand in the set (a parent's, in one that we inherited)?
     pub(super) fn is_touched(&self) -> bool {
-        self.taken.load(Ordering::Acquire) != 0 || self.local.load(Ordering::Acquire) != 0
+        self.touched.load(Ordering::Acquire) != 0 || self.foreign.load(Ordering::Acquire) != 0
+    }
+
+    /// Forgets all registrations. Their place stays with the set: another thread may
+    /// be looking at it.
+    fn clear(&self) {
+        let p = self.registrations.load(Ordering::Acquire);
+        if !p.is_null() {
+            let size = REGISTRATIONS * core::mem::size_of::<Registration>();
+            // SAFETY: a private anonymous mapping, whose pages are all zero afterwards:
+            // a valid table.
+            unsafe { syscall!(libc::SYS_madvise, p, size, libc::MADV_DONTNEED) };
+        }
+    }
+
+    /// In a forked child: makes the list of hot descriptors anew; the one that was
+    /// copied may be torn.
+    fn reheat(&self) {
+        let first = self.first.swap(0, Ordering::Relaxed);
+        self.last.store(0, Ordering::Relaxed);
+        if self.users.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        // Numbers that are closed may stand in it, too, while a duplicate is open.
+        let at = |place: u32| {
+            let fd = (place as i32).checked_sub(1)?;
+            Some((fd, self.registration(fd)?))
+        };
+        let streams = || {
+            crate::streams::ours().flat_map(|s| {
+                let fds: [Option<i32>; FDS] = core::array::from_fn(|i| s.descriptors().nth(i));
+                fds.into_iter().flatten().filter_map(|fd| {
+                    let r = self.registration(fd).filter(|r| r.is(TAKEN))?;
+                    Some((fd, r))
+                })
+            })
+        };
+        let mut place = first;
+        while let Some((_, r)) = at(place).filter(|(_, r)| r.is(HOT)) {
+            r.clear(HOT);
+            place = r.next.load(Ordering::Relaxed);
+        }
+        for (_, r) in streams() {
+            r.clear(HOT);
+        }
+        place = first;
+        while let Some((fd, r)) = at(place).filter(|(_, r)| !r.is(HOT)) {
+            place = r.next.load(Ordering::Relaxed);
+            self.heat(fd, r);
+        }
+        for (fd, r) in streams() {
+            self.heat(fd, r);
+        }
     }
 
     fn reset(&self, fd: i32) {
@@ -201,6 +259,7 @@ impl Set {
         }
         self.sleeps.store(0, Ordering::Relaxed);
         self.stale.store(0, Ordering::Relaxed);
+        self.touched.store(0, Ordering::Relaxed);
         self.local.store(0, Ordering::Release);
     }
 
@@ -256,11 +315,15 @@ impl Set {
     pub(super) fn take(&self, s: &Stream, fd: i32, r: &Registration) -> bool {
         let events = bits::IN | bits::OUT | bits::RDHUP | bits::PRI | bits::ET;
         let side = s.side();
+        self.touched.store(1, Ordering::Release);
         let added = self.control(EPOLL_CTL_ADD, side, bits::IN | bits::ET, token(SIDE, fd));
         if added < 0 && added != -(libc::EEXIST as isize) {
             return false;
         }
         if self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd)) < 0 {
+            if added >= 0 {
+                self.control(EPOLL_CTL_DEL, side, 0, 0);
+            }
             return false;
         }
         r.take(s);

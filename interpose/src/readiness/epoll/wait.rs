@@ -30,11 +30,14 @@ pub fn wait(
     if events.is_empty() {
         return plain();
     }
-    if set.taken.load(Ordering::Acquire) == 0 {
-        let n = {
-            let _doing = Doing::begin(Kind::SleepEpoll, set.index());
-            plain()
-        };
+    let slept = (set.taken.load(Ordering::Acquire) == 0).then(|| {
+        let _doing = Doing::begin(Kind::SleepEpoll, set.index());
+        // Who takes a stream over now sees the mark, or is seen here. Partner: the
+        // fence in `wake`.
+        fence(Ordering::SeqCst);
+        (set.taken.load(Ordering::Acquire) == 0).then(plain)
+    });
+    if let Some(n) = slept.flatten() {
         if n <= 0 || !set.is_touched() {
             return n;
         }

@@ -140,10 +140,8 @@ mod tests {
             &1,
         );
         let _client = new();
-        let accepted = (0..8)
-            .map(|_| listener.accept().unwrap().0)
-            .next_back()
-            .unwrap();
+        let accepted: Vec<_> = (0..8).map(|_| listener.accept().unwrap().0).collect();
+        let accepted = &accepted[7];
         assert_eq!(in_force(accepted.as_raw_fd()), Some(Reason::KernelOption));
     }
 }

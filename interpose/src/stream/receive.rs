@@ -335,6 +335,8 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
     let c = Consumer::new(&ring, &rx.consumer, &d.cursor.consumed);
     let want = iov.left();
     if fl & MSG_PEEK != 0 && want > 0 {
+        // Asked first: else more could come between the look and the record.
+        let cut_off = c.is_cut_off();
         let mut fault = None;
         let seen = c.look_ahead(want, |mem, off, n, at| {
             if let Err(f) = iov.copy_out(mem, off, n, at) {
@@ -344,7 +346,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         if let Some(e) = fault {
             return Once::Failed(e);
         }
-        if seen > 0 && seen < want && c.is_cut_off() {
+        if seen > 0 && seen < want && cut_off {
             // What TCP holds stands behind it.
             let mut behind = *iov;
             behind.advance(seen);

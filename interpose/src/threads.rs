@@ -353,11 +353,6 @@ pub fn others_in_use(index: u32) -> bool {
     anyone(&ALL, index)
 }
 
-/// Does another thread wait in epoll set `index`?
-pub fn others_in_use_of_set(index: u32) -> bool {
-    !barrier() || anyone(&[Kind::SleepEpoll], index)
-}
-
 /// The bit of a stream in a mark's set.
 pub fn bit(index: u32) -> u64 {
     1 << (index % 64)

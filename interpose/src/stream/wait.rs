@@ -171,6 +171,10 @@ impl Waiter {
         if ready::now(s, self.want) {
             return Ok(());
         }
+        if self.want == Want::Out {
+            // Sleepers in sets that saw room have not armed for it.
+            crate::readiness::epoll::watch(s);
+        }
         Err(libc::EAGAIN)
     }
 

@@ -145,7 +145,7 @@ cases! {
     spawn_given: pair;
     pass_stream: pair.later("Semantics");
     background_save: pair;
-    exit_in_thread: pair.silent_client().limit(60);
+    exit_in_thread: pair.silent_client().limit(60).later("Semantics");
     reuseport_workers: pair.silent_server();
     urgent: pair.either();
     kernel_options: pair.either();

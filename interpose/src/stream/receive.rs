@@ -104,7 +104,6 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
     let mut total = 0usize;
     let mut waiter = Waiter::new(fd, Want::In);
     let whole = fl & MSG_WAITALL != 0 && fl & MSG_PEEK == 0;
-    let peeks_for_all = fl & MSG_WAITALL != 0 && fl & MSG_PEEK != 0;
     loop {
         match once(s, waiter.fd, iov, fl, doing) {
             Once::Again => {}
@@ -117,7 +116,7 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
                 }
             }
             Once::Got(0) => return total as isize,
-            Once::Got(n) if peeks_for_all && n < iov.left() => {
+            Once::Got(n) if peeks_for_all(fl) && n < iov.left() => {
                 // What is there stays there, and more is wanted.
                 if let Err(e) = waiter.wait_for_more(s, fl & MSG_DONTWAIT != 0) {
                     let nothing = n == 0;
@@ -151,6 +150,11 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
             }
         }
     }
+}
+
+/// A MSG_PEEK that waits for all of its bytes?
+fn peeks_for_all(fl: i32) -> bool {
+    fl & MSG_PEEK != 0 && fl & MSG_WAITALL != 0
 }
 
 /// One look, which never blocks.
@@ -248,10 +252,12 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
         .wrapping_sub(rx.tcp_count.load(Ordering::Relaxed));
     if left > 0 {
         return match counted(s, fd, iov, left as usize, fl, stolen) {
-            Once::Got(n) if n as u64 == left && n < iov.left() && fl & MSG_PEEK != 0 => {
+            // A peek may be short, and stays on one wire, unless it has to wait for
+            // all of its bytes.
+            Once::Got(n) if n as u64 == left && n < iov.left() && peeks_for_all(fl) => {
                 let mut behind = *iov;
                 behind.advance(n);
-                peek_on(n, from_ring(s, fd, segment, &behind, fl))
+                Once::Got(n + peek_ring(s, segment, &behind).unwrap_or(0))
             }
             Once::Got(n) if n as u64 == left && fl & MSG_PEEK == 0 => Once::Turn(n),
             r => r,
@@ -336,21 +342,19 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
     let want = iov.left();
     if fl & MSG_PEEK != 0 && want > 0 {
         // Asked first: else more could come between the look and the record.
-        let cut_off = c.is_cut_off();
-        let mut fault = None;
-        let seen = c.look_ahead(want, |mem, off, n, at| {
-            if let Err(f) = iov.copy_out(mem, off, n, at) {
-                fault = Some(f.0);
-            }
-        });
-        if let Some(e) = fault {
-            return Once::Failed(e);
-        }
+        let cut_off = peeks_for_all(fl) && c.is_cut_off();
+        let seen = match peek_ring(s, segment, iov) {
+            Ok(seen) => seen,
+            Err(e) => return Once::Failed(e),
+        };
         if seen > 0 && seen < want && cut_off {
             // What TCP holds stands behind it.
             let mut behind = *iov;
             behind.advance(seen);
-            return peek_on(seen, from_tcp(fd, &behind, usize::MAX, fl));
+            return match from_tcp(fd, &behind, usize::MAX, fl) {
+                Once::Got(n) => Once::Got(seen + n),
+                _ => Once::Got(seen),
+            };
         }
         if seen > 0 {
             return Once::Got(seen);
@@ -419,12 +423,18 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
     Once::Got(total)
 }
 
-/// A peek that has seen `n` bytes on one wire, and then `more` on the other.
-fn peek_on(n: usize, more: Once) -> Once {
-    match more {
-        Once::Got(m) => Once::Got(n + m),
-        _ => Once::Got(n),
-    }
+/// Copies what the ring holds, and takes nothing. `Err` is an errno.
+fn peek_ring(s: &Stream, segment: Segment, iov: &Iov) -> Result<usize, i32> {
+    let d = segment.direction(s.into());
+    let ring = segment.ring(s.into());
+    let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
+    let mut fault = None;
+    let seen = c.look_ahead(iov.left(), |mem, off, n, at| {
+        if let Err(f) = iov.copy_out(mem, off, n, at) {
+            fault = Some(f.0);
+        }
+    });
+    fault.map_or(Ok(seen), Err)
 }
 
 /// After bytes were taken: does the sender wait for that room?

@@ -17,8 +17,11 @@ pub const SPINS: u32 = 12;
 /// The yielding stage, in ns: by default, and in the latency profile.
 const YIELD_NS: u64 = 20_000;
 const LATENCY_NS: u64 = 200_000;
-/// A yield this long went to a program that computes.
+/// A yield this long went to somebody who does not yield; so many of them in a
+/// row, to a program that computes. (A busy pair of our own may keep its
+/// processors for a while too, but not each time.)
 const LONG_YIELD_NS: u64 = 150_000;
+const LONG_YIELDS: u64 = 4;
 /// Waits in a row that ended asleep, after which spinning is tried only now and
 /// then.
 const SLEEPY: u32 = 8;
@@ -31,6 +34,8 @@ const GIVE_UP_MOST_NS: u64 = 256_000_000;
 /// Until when yielding is given up (monotonic ns), and for how long the last time.
 static GIVEN_UP_UNTIL: AtomicU64 = AtomicU64::new(0);
 static GIVE_UP_SPAN: AtomicU64 = AtomicU64::new(GIVE_UP_NS);
+/// Long yields in a row.
+static LONG: AtomicU64 = AtomicU64::new(0);
 
 /// Is polling worth a try after `sleeps` waits in a row that ended asleep?
 #[inline]
@@ -70,25 +75,33 @@ pub fn yield_until(deadline: Option<u64>, mut check: impl FnMut() -> bool) -> Op
     loop {
         sys::sched_yield();
         let now = sys::now_ns();
-        judge(now, now - last);
+        let long = judge(now, now - last);
         if check() {
             return Some(now - start);
         }
-        if now - start > limit || deadline.is_some_and(|d| now >= d) {
+        if long || now - start > limit || deadline.is_some_and(|d| now >= d) {
             return None;
         }
         last = now;
     }
 }
 
-/// Learns from how long a yield took.
+/// Learns from how long a yield took; says whether that was long.
 #[inline]
-fn judge(now: u64, took: u64) {
-    if took > LONG_YIELD_NS {
+fn judge(now: u64, took: u64) -> bool {
+    if took <= LONG_YIELD_NS {
+        if LONG.load(Ordering::Relaxed) != 0 {
+            LONG.store(0, Ordering::Relaxed);
+            GIVE_UP_SPAN.store(GIVE_UP_NS, Ordering::Relaxed);
+        }
+        return false;
+    }
+    let long = LONG.load(Ordering::Relaxed) + 1;
+    LONG.store(long, Ordering::Relaxed);
+    if long >= LONG_YIELDS {
         let span = GIVE_UP_SPAN.load(Ordering::Relaxed);
         GIVEN_UP_UNTIL.store(now + span, Ordering::Relaxed);
         GIVE_UP_SPAN.store((span * 2).min(GIVE_UP_MOST_NS), Ordering::Relaxed);
-    } else if GIVE_UP_SPAN.load(Ordering::Relaxed) != GIVE_UP_NS {
-        GIVE_UP_SPAN.store(GIVE_UP_NS, Ordering::Relaxed);
     }
+    true
 }

@@ -51,7 +51,7 @@ const NEAR_MISS_NS: u64 = 1_500;
 /// The spinning stage of a reader that only reads: so many looks, so many turns
 /// apart.
 const LULLS: u32 = 4;
-const LULL_TURNS: u32 = 20;
+const LULL_TURNS: u32 = 90;
 impl Waiter {
     /// A call on `fd` that may have to wait.
     pub fn new(fd: i32, want: Want) -> Waiter {

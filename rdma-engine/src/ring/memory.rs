@@ -12,6 +12,8 @@ pub struct Fault(pub i32);
 
 /// The memory of one ring. Offsets are in bytes and below [`RING`].
 pub trait Memory {
+    /// The line at `off` will be written soon: asks for it, without waiting.
+    fn will_write(&self, _off: u32) {}
     /// The header word at `off` (a multiple of 8).
     fn header(&self, off: u32) -> &AtomicU64;
     /// Gives a chunk's memory back to the system. Its content is lost, but for
@@ -47,6 +49,21 @@ impl RawMemory {
 
 #[cfg(not(loom))]
 impl Memory for RawMemory {
+    #[inline]
+    fn will_write(&self, off: u32) {
+        if (off as usize) < RING {
+            // SAFETY: a hint about an address inside the ring; it never faults.
+            #[cfg(target_arch = "x86_64")]
+            unsafe {
+                core::arch::asm!(
+                    "prefetchw byte ptr [{p}]",
+                    p = in(reg) self.base.add(off as usize),
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+    }
+
     #[inline]
     fn header(&self, off: u32) -> &AtomicU64 {
         assert!(off as usize + 8 <= RING && off.is_multiple_of(8));

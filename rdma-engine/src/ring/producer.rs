@@ -23,6 +23,9 @@ use super::{Fault, Memory, WINDOW_CHUNKS};
 use crate::abi::record::{count_sub, Pos, Record, CHUNK, CHUNKS, CHUNK_SHIFT, HEADER, RING, TAIL};
 use crate::sync::{AtomicU64, Ordering};
 
+/// How far ahead of a record its successors' lines are asked for, in bytes.
+const AHEAD: u32 = 384;
+
 /// Looks at a claim of another frame before we rob it, while that frame may be
 /// running.
 const PATIENCE: u32 = if cfg!(loom) { 1 } else { 256 };
@@ -201,6 +204,10 @@ impl<'a, M: Memory> Producer<'a, M> {
     where
         F: FnMut(&M, u32, u32) -> Result<u32, Fault>,
     {
+        // The reader has these lines still, from the last time round. To ask for
+        // them one by one, between locked instructions, would cost a miss each.
+        self.mem.will_write(at.off() + AHEAD);
+        self.mem.will_write(at.off() + AHEAD + 64);
         let got = match fill(self.mem, at.off() + HEADER, len) {
             Ok(0) => {
                 self.st.give_up(at);

@@ -69,8 +69,6 @@ by_scp() {
 }
 
 check "short commands" any commands
-# sshd forks for privilege separation: how soon one process alone holds the connection differs from run to run, so the
-# number of Fast streams is shown and not demanded.
-check "copy by ssh and cat" any by_ssh
-check "copy by scp" any by_scp
+check "copy by ssh and cat" fast by_ssh
+check "copy by scp" fast by_scp
 finish

@@ -22,6 +22,8 @@ use rdma_engine::abi::reason::Reason;
 use rdma_engine::segment::{self, Segment};
 use rdma_engine::sys;
 
+/// So many refusals for want of resources are taken for passing ones.
+const TRANSIENT: u32 = 12;
 /// An offer without an answer is withdrawn after so many steps and so long.
 const PATIENCE_STEPS: u32 = 64;
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -108,6 +110,11 @@ fn decline(s: &Stream, reason: Reason) {
         return heat::pause(s);
     }
     let n = s.slot.offers.fetch_add(1, Ordering::Relaxed);
+    if reason == Reason::Resources && n < TRANSIENT {
+        // A process may have tied its own hands (sshd before the log-in does) and
+        // hand the connection to one that has not.
+        return heat::pause(s);
+    }
     let pause = (RETRY_NS << n.min(16)).min(RETRY_MOST_NS);
     let pause = if startup::chaos() != 0 {
         1_000_000

@@ -1,8 +1,9 @@
 //! Which process we are, and what happens to streams when it forks.
 
+use crate::stream::{leave, open};
 use crate::streams;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::arena::{flags, Phase};
 use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::sys;
@@ -35,7 +36,7 @@ pub fn is_unborn(pid: u32) -> bool {
 
 /// May process `pid`, named as a holder, still hold the end?
 pub fn may_live(pid: u32) -> bool {
-    is_unborn(pid) || is_confined() || sys::alive(pid)
+    is_unborn(pid) || is_confined() || sys::process_alive(pid)
 }
 
 /// This process's id, as of its last fork.
@@ -74,15 +75,11 @@ pub fn confine() {
     }
     crate::startup::disable();
     streams::log(Event::Disabled, [Reason::Seccomp as u64, 0]);
-    for s in streams::ours() {
-        match s.phase() {
-            Phase::Plain => {}
-            Phase::Offered => crate::rendezvous::retract(&s),
-            Phase::Attached => {
-                crate::stream::send::leave_wire(&s, Reason::Seccomp);
-            }
-        }
-    }
+    leave::all_leave(streams::ours, |s| match s.phase() {
+        Phase::Plain => {}
+        Phase::Offered => crate::rendezvous::retract(s),
+        Phase::Attached => open::pin(s, Reason::Seccomp),
+    });
     crate::stats::before_confinement();
     CONFINED.store(true, Ordering::Relaxed);
 }
@@ -137,8 +134,14 @@ pub fn after_fork_in_child() {
     let pid = sys::getpid();
     PID.store(pid, Ordering::Relaxed);
     crate::threads::after_fork();
+    // In a PID namespace of our own, the parent's id is none, and the ids of holders
+    // do not mean the same here and there: the end is a crowd's.
+    let foreign = sys::getppid() == 0;
     for s in streams::ours() {
         s.name_unborn(UNBORN, pid);
+        if foreign {
+            s.slot.flags.fetch_or(flags::CROWD, Ordering::AcqRel);
+        }
     }
     crate::stream::close::after_fork();
     crate::readiness::epoll::after_fork();

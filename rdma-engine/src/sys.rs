@@ -78,17 +78,39 @@ pub fn getpid() -> u32 {
     unsafe { syscall!(libc::SYS_getpid) as u32 }
 }
 
-/// Is there a thread (or process) `tid` that may still run? A zombie, which its
-/// parent has not waited for, will not.
-pub fn alive(tid: u32) -> bool {
-    // SAFETY: signal 0 sends nothing.
-    let known = unsafe { syscall!(libc::SYS_tkill, tid, 0) != -(libc::ESRCH as isize) };
-    known && !matches!(state(tid), Some(b'Z' | b'X'))
+/// The kernel's id of our parent; 0 if that is in another PID namespace.
+pub fn getppid() -> u32 {
+    // SAFETY: no arguments, no memory.
+    unsafe { syscall!(libc::SYS_getppid) as u32 }
 }
 
-/// A thread's state as proc_pid_stat(5) names it; `None` where /proc is not to
-/// be had.
-fn state(tid: u32) -> Option<u8> {
+/// Is there a thread `tid` that may still run? A zombie, which its parent has not
+/// waited for, will not.
+pub fn alive(tid: u32) -> bool {
+    known(tid) && !stat(tid).is_some_and(|s| s.ended)
+}
+
+/// Is there a process `pid` with a thread that may still run? Its first thread may
+/// have ended before others (pthread_exit(3) in main).
+pub fn process_alive(pid: u32) -> bool {
+    known(pid) && !stat(pid).is_some_and(|s| s.ended && s.threads <= 1)
+}
+
+fn known(tid: u32) -> bool {
+    // SAFETY: signal 0 sends nothing.
+    unsafe { syscall!(libc::SYS_tkill, tid, 0) != -(libc::ESRCH as isize) }
+}
+
+/// What proc_pid_stat(5) says about a thread.
+struct Stat {
+    /// It is a zombie, or dead.
+    ended: bool,
+    /// Threads of its process that have not been waited for.
+    threads: u32,
+}
+
+/// `None` where /proc is not to be had.
+fn stat(tid: u32) -> Option<Stat> {
     let mut path = *b"/proc/\0\0\0\0\0\0\0\0\0\0/stat\0";
     let mut digits = [0u8; 10];
     let mut n = 0;
@@ -108,14 +130,18 @@ fn state(tid: u32) -> Option<u8> {
     if fd < 0 {
         return None;
     }
-    let mut text = [0u8; 64];
+    let mut text = [0u8; 512];
     // SAFETY: `text` is valid for its length.
     let n = unsafe { syscall!(libc::SYS_read, fd, text.as_mut_ptr(), text.len()) };
     close(fd as c_int);
-    // "tid (name) S ...": the name has up to 15 bytes, of any kind.
+    // "tid (name) S ...": the name has up to 15 bytes, of any kind. The number of
+    // threads is the 18th word behind it.
     let text = &text[..n.max(0) as usize];
     let end = text.iter().rposition(|&b| b == b')')?;
-    text.get(end + 2).copied()
+    let mut words = text.get(end + 2..)?.split(|&b| b == b' ');
+    let ended = matches!(words.next()?.first()?, b'Z' | b'X');
+    let threads = core::str::from_utf8(words.nth(16)?).ok()?.parse().ok()?;
+    Some(Stat { ended, threads })
 }
 
 /// Gives the processor to another thread that wants it.
@@ -183,12 +209,23 @@ pub fn getsockopt<T: Copy>(fd: c_int, level: c_int, name: c_int, init: T) -> Res
 /// Monotonic time in nanoseconds (the vDSO's clock; not hooked by anybody).
 #[inline]
 pub fn now_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// The same as of the last timer tick, some milliseconds ago: without the reading of
+/// a counter, which takes some tens of nanoseconds.
+#[inline]
+pub fn tick_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC_COARSE)
+}
+
+fn clock(which: libc::clockid_t) -> u64 {
     let mut t = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `t` is a valid timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    unsafe { libc::clock_gettime(which, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 

@@ -9,8 +9,7 @@
 //! Only plain streams go over; those on the wire are cut back first. The arena
 //! goes to nobody whose rights are not its maker's.
 
-use crate::stream::send::leave_wire;
-use crate::stream::{cutover, open};
+use crate::stream::{cutover, leave, open};
 use crate::streams::{self, Stream};
 use crate::{faults, fdtable, process, rendezvous};
 use core::ffi::{c_char, c_int, CStr};
@@ -68,10 +67,14 @@ pub fn before_exec(env: Strings) -> Exec {
     }
     exec.begun = true;
     streams::log(Event::Exec, [0, 0]);
+    leave::all_leave(kept, |s| match s.phase() {
+        Phase::Plain => {}
+        Phase::Offered => rendezvous::retract(s),
+        Phase::Attached => open::pin(s, Reason::SharedEnd),
+    });
     let mut passed = 0;
     for s in streams::ours() {
         if s.descriptors().any(is_kept) {
-            stay_plain(&s);
             passed += usize::from(s.phase() == Phase::Plain);
         } else if s.all_known() {
             // The kernel closes what is close-on-exec, unseen by our hooks.
@@ -126,12 +129,10 @@ pub fn before_spawn() -> bool {
     if streams::arena().is_none() || process::in_vfork_child() {
         return false;
     }
-    for s in kept() {
-        process::announce(&s);
-        if s.phase() == Phase::Attached {
-            cutover::rest_on_tcp(&s);
-        }
-    }
+    leave::all_leave(kept, |s| {
+        process::announce(s);
+        cutover::recall(s);
+    });
     true
 }
 
@@ -168,18 +169,6 @@ fn close_on_exec(fd: c_int, on: bool) {
     let flag = if on { libc::FD_CLOEXEC } else { 0 };
     // SAFETY: no memory is passed.
     unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_SETFD, flag) };
-}
-
-/// A stream that the new program inherits goes back to TCP, as far as the peer
-/// can be brought to it in a bounded time.
-fn stay_plain(s: &Stream) {
-    match s.phase() {
-        Phase::Plain => {}
-        Phase::Offered => rendezvous::retract(s),
-        Phase::Attached => {
-            leave_wire(s, Reason::SharedEnd);
-        }
-    }
 }
 
 /// Was the arena made by one with exactly our rights? Else the new program could

@@ -61,7 +61,7 @@ pub fn duplicated(from: c_int, to: c_int) {
 /// whose library knows nothing of the wire.
 fn given_away(fd: c_int) {
     if let Some(s) = crate::stream::of(fd) {
-        crate::stream::send::leave_wire(&s, Reason::Passed);
+        crate::stream::leave::leave_wire(&s, Reason::Passed);
     }
 }
 
@@ -200,7 +200,7 @@ crate::hooks! {
 /// same socket. To the stream that is a close.
 fn dissolve(s: &crate::streams::Stream, fd: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if s.descriptors().count() != 1 || !s.all_known() {
-        crate::stream::send::leave_wire(s, Reason::KernelOption);
+        crate::stream::leave::leave_wire(s, Reason::KernelOption);
         return call();
     }
     let closing = end::before(fd);

@@ -3,7 +3,7 @@
 
 use crate::inherit::{self, Spawn};
 use crate::real;
-use crate::stream::send::leave_wire;
+use crate::stream::leave::leave_wire;
 use core::ffi::{c_char, c_int, c_void};
 use libc::{pid_t, FILE};
 use rdma_engine::abi::reason::Reason;

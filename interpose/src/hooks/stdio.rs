@@ -4,7 +4,7 @@
 use crate::fdtable;
 use crate::real;
 use crate::stream::close as end;
-use crate::stream::send::leave_wire;
+use crate::stream::leave::leave_wire;
 use core::ffi::{c_char, c_int, c_void};
 use libc::FILE;
 use rdma_engine::abi::reason::Reason;

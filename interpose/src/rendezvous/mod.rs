@@ -11,7 +11,7 @@ mod identity;
 
 use crate::policy::{self, Verdict};
 use crate::stream::open::{self, End};
-use crate::stream::{heat, options};
+use crate::stream::{heat, leave, options};
 use crate::streams::Stream;
 use crate::{descriptors, startup, tls};
 use core::sync::atomic::Ordering;
@@ -124,7 +124,7 @@ fn decline(s: &Stream, reason: Reason) {
     s.slot
         .retry_at
         .store(sys::now_ns() + pause, Ordering::Relaxed);
-    s.slot.heat.store(0, Ordering::Relaxed);
+    heat::set(s, 0);
 }
 
 fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
@@ -169,8 +169,8 @@ fn check_policy(s: &Stream) -> Result<(), Reason> {
     match d.verdict {
         Verdict::Tcp | Verdict::Rdma => Err(Reason::Policy),
         Verdict::Auto | Verdict::Shm => {
-            let so_far = s.slot.tx.messages.load(Ordering::Relaxed)
-                + s.slot.rx.messages.load(Ordering::Relaxed);
+            let tcp = &s.slot.tcp;
+            let so_far = tcp.sends.load(Ordering::Relaxed) + tcp.receives.load(Ordering::Relaxed);
             match d.upgrade_after {
                 Some(n) if so_far < n => Err(Reason::Cold),
                 _ => Ok(()),
@@ -352,7 +352,5 @@ fn withdraw(s: &Stream, reason: Reason) {
 pub fn io_uring() {
     startup::disable();
     crate::streams::log(Event::Disabled, [Reason::IoUring as u64, 0]);
-    for s in crate::streams::ours() {
-        crate::stream::send::leave_wire(&s, Reason::IoUring);
-    }
+    leave::all_leave(crate::streams::ours, |s| open::pin(s, Reason::IoUring));
 }

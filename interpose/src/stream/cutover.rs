@@ -13,6 +13,7 @@ use rdma_engine::abi::arena::{flags, Phase, RxMode};
 use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
+use rdma_engine::doorbell::must_ring_after_store;
 use rdma_engine::lock::Acquired;
 use rdma_engine::ring::Producer;
 use rdma_engine::{sys, syscall};
@@ -358,13 +359,8 @@ pub fn cut_back(s: &Stream) -> bool {
         r
     });
     if done {
-        wait::ring_if(
-            s,
-            rdma_engine::doorbell::must_ring_after_store(
-                &d.receiver.data_armed,
-                &s.slot.tx.data_rung,
-            ),
-        );
+        let rung = &s.slot.tx.data_rung;
+        wait::ring_if(s, must_ring_after_store(&d.receiver.data_armed, rung), rung);
         crate::readiness::epoll::watch(s);
         threads::wake_sleepers(s.index);
     }
@@ -405,7 +401,8 @@ pub fn should_cut_back(s: &Stream, recall: u32) -> bool {
 }
 
 /// Asks both directions off the wire: takes a promise back, recalls the
-/// peer's sender, and cuts our own direction back.
+/// peer's sender, and cuts our own direction back. Whether they return is up to
+/// [`Stream::is_sole`], and to pins.
 pub fn recall(s: &Stream) {
     let Some(segment) = s.segment() else { return };
     let d = segment.direction(s.into());
@@ -415,21 +412,6 @@ pub fn recall(s: &Stream) {
     take_back_promise(s);
     if s.slot.tx.fast.load(Ordering::Acquire) == tx::FAST {
         cut_back(s);
-    }
-}
-
-/// Asks both directions off the wire, and waits a little for ours to be there (the
-/// receiver may not have seen the cut-over yet). Whether they return is up to
-/// [`Stream::is_sole`].
-pub fn rest_on_tcp(s: &Stream) {
-    const TRIES: u32 = 2000;
-    const PAUSE_NS: u64 = 1_000_000;
-    for _ in 0..TRIES {
-        recall(s);
-        if s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN {
-            return;
-        }
-        sys::ppoll(&mut [], Some(PAUSE_NS));
     }
 }
 
@@ -499,7 +481,7 @@ fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     rx.mode.store(RxMode::Plain as u32, Ordering::SeqCst);
     d.gate.store(gate::word(next, gate::IDLE), Ordering::SeqCst);
     s.local.calls.store(0, Ordering::Relaxed);
-    s.slot.heat.store(0, Ordering::Relaxed);
+    super::heat::set(s, 0);
     // Who sleeps on the wire has to listen to TCP again.
     threads::wake_sleepers(s.index);
 }

@@ -61,6 +61,7 @@ cases! {
     epoll_cutover: pair;
     epoll_level: pair;
     epoll_edge: pair;
+    epoll_edge_back: pair;
     epoll_edge_partial: pair;
     epoll_edge_reused: pair;
     epoll_oneshot: pair;
@@ -145,7 +146,7 @@ cases! {
     spawn_given: pair;
     pass_stream: pair.later("Semantics");
     background_save: pair;
-    exit_in_thread: pair.silent_client().limit(60).later("Semantics");
+    exit_in_thread: pair.silent_client().limit(60);
     reuseport_workers: pair.silent_server();
     urgent: pair.either();
     kernel_options: pair.either();

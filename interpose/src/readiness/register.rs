@@ -168,7 +168,9 @@ impl Registration {
         const OUTPUT: u32 = (libc::EPOLLOUT | libc::EPOLLWRNORM) as u32;
         let news = ending::note_tcp(s, events as i16);
         let mut asked = self.mask.load(Ordering::Relaxed) | ALWAYS;
-        if ready::rx_is_on_ring(s) {
+        // Behind a cut-back record it does carry what comes next, though the ring
+        // still has its turn.
+        if ready::rx_is_on_ring(s) && !ready::ring_is_cut_off(s) {
             asked &= !INPUT;
         }
         if ready::tx_is_fast(s) {

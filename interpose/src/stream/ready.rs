@@ -147,6 +147,18 @@ pub fn unread(s: &Stream) -> usize {
     }
 }
 
+/// Does the ring end with a cut-back record, behind which TCP carries on?
+#[cold]
+pub fn ring_is_cut_off(s: &Stream) -> bool {
+    let Some(segment) = s.segment() else {
+        return false;
+    };
+    let d = segment.direction(s.into());
+    let ring = segment.ring(s.into());
+    let _held = super::hold(s, &s.slot.rx.lock);
+    Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed).is_cut_off()
+}
+
 /// Do two ends of the stream run on one processor at the moment? Then spinning
 /// is waste, and yielding is everything.
 #[inline]

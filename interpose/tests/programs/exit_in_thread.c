@@ -7,11 +7,17 @@
 enum { ROUNDS = 12 };
 
 static int stream;
+static volatile int started;
 
 static void *sending(void *unused)
 {
+    static char piece[16384];
     (void)unused;
-    send_pattern(stream, 1, (size_t)1 << 40);
+    for (size_t done = 0;; done += sizeof piece) {
+        fill(1, done, piece, sizeof piece);
+        send_all(stream, piece, sizeof piece);
+        started = 1;
+    }
     return NULL;
 }
 
@@ -32,6 +38,9 @@ static void child(int port, int round)
     ping_pong(stream, CLIENT, 100);
     pthread_create(&threads[0], NULL, sending, NULL);
     pthread_create(&threads[1], NULL, receiving, NULL);
+    /* On a busy machine a thread may take its time. */
+    while (!started)
+        sleep_ms(1);
     sleep_ms(20 + round);
     if (round % 4 == 0)
         exit(0);

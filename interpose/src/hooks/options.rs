@@ -16,7 +16,8 @@ fn changed(s: &Stream, fd: c_int, level: c_int, name: c_int) {
     match name {
         libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => cutover::update_limit(s, fd),
         libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => cutover::tell_buffer(s, fd),
-        _ => {}
+        // Timeouts among them, by one of several numbers.
+        _ => s.local.settings.forget(),
     }
 }
 
@@ -24,10 +25,15 @@ fn changed(s: &Stream, fd: c_int, level: c_int, name: c_int) {
 fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c_int {
     if cmd == libc::F_SETFL && arg as c_int & libc::O_ASYNC != 0 {
         if let Some(s) = crate::stream::of(fd) {
-            crate::stream::send::leave_wire(&s, Reason::Sigio);
+            crate::stream::leave::leave_wire(&s, Reason::Sigio);
         }
     }
     let r = call();
+    if cmd == libc::F_SETFL {
+        if let Some(s) = crate::stream::of(fd) {
+            s.local.settings.forget();
+        }
+    }
     if r >= 0
         && matches!(cmd, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC)
         && !crate::process::in_vfork_child()
@@ -46,7 +52,7 @@ crate::hooks! {
                 && crate::faults::load(value.cast::<c_int>()).is_some_and(|n| n > 1);
             let reason = options::pins(level, name).or(lowat.then_some(Reason::KernelOption));
             if let Some(reason) = reason {
-                crate::stream::send::leave_wire(&s, reason);
+                crate::stream::leave::leave_wire(&s, reason);
             }
         }
         let r = unsafe { real::setsockopt(fd, level, name, value, len) };
@@ -106,11 +112,14 @@ crate::hooks! {
         let stream = crate::stream::of(fd);
         if let (FIOASYNC, Some(s)) = (request, stream) {
             if crate::faults::load(arg as *const c_int).is_some_and(|on| on != 0) {
-                crate::stream::send::leave_wire(&s, Reason::Sigio);
+                crate::stream::leave::leave_wire(&s, Reason::Sigio);
             }
         }
         let r = unsafe { real::ioctl(fd, request, arg) };
         if let (0, Some(s)) = (r, stream) {
+            if request == libc::FIONBIO {
+                s.local.settings.forget();
+            }
             let more = match request {
                 libc::FIONREAD => ready::unread(&s),
                 libc::TIOCOUTQ if ready::tx_is_fast(&s) => ready::unread_by_peer(&s) as usize,

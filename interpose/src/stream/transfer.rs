@@ -2,7 +2,7 @@
 
 use super::send::{self, Once, Room};
 use super::wait::{Waiter, Want};
-use super::{enter, ready, receive};
+use super::{enter, ready, receive, settings, Inside};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use crate::{errno, faults, real};
@@ -21,7 +21,7 @@ pub fn refused() -> isize {
 /// sendfile(2) to a stream on the wire: the file is read straight into the ring.
 /// `None`: not a stream on the wire; the kernel's own call serves.
 pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> Option<isize> {
-    let (s, doing) = enter(out, Kind::Use)?;
+    let (s, doing) = enter(out, Kind::Use)?.stream()?;
     if s.phase() != Phase::Attached || !on_wire(&s, out) {
         return None;
     }
@@ -46,7 +46,7 @@ pub fn sendfile(out: i32, from: i32, offset: Option<*mut i64>, want: usize) -> O
     }
     // By position, so that a piece can be read again if it has to be.
     let start = at.unwrap_or_else(|| position(from, 0, libc::SEEK_CUR));
-    let moved = feed(&s, out, want, false, doing.as_ref(), |mem, off, n, done| {
+    let moved = feed(&s, out, want, false, &doing, |mem, off, n, done| {
         let to = mem.bytes(off, n);
         // SAFETY: `to` is valid for `n` bytes of the ring.
         filled(unsafe { syscall!(libc::SYS_pread64, from, to, n, start + done as i64) })
@@ -102,7 +102,7 @@ fn finish(moved: Result<usize, i32>) -> isize {
 
 /// Puts up to `want` bytes from `fill` on the wire; blocks as send does. A
 /// source that gives nothing is at its end. With `once`, a first success is all.
-fn feed<F>(s: &Stream, fd: i32, want: usize, once: bool, doing: Option<&Doing>, mut fill: F) -> Fed
+fn feed<F>(s: &Stream, fd: i32, want: usize, once: bool, doing: &Doing, mut fill: F) -> Fed
 where
     F: FnMut(&RawMemory, u32, u32, usize) -> Result<u32, Fault>,
 {
@@ -176,7 +176,7 @@ impl Fed {
 /// thread marked: `kind` says which way the bytes go. `None`: the direction has
 /// just left TCP.
 pub fn by_kernel(fd: i32, kind: Kind, call: impl Fn() -> isize) -> Option<isize> {
-    let Some((s, doing)) = enter(fd, kind) else {
+    let Some((s, doing)) = enter(fd, kind).and_then(Inside::stream) else {
         return Some(call());
     };
     // A change that begins now sees our mark and is given up.
@@ -196,7 +196,7 @@ pub fn by_kernel(fd: i32, kind: Kind, call: impl Fn() -> isize) -> Option<isize>
             receive::count_plain(&s, n as usize);
         }
         if s.phase() != Phase::Attached {
-            super::heat::after_plain(&s, fd, n as usize);
+            super::heat::after_plain(s.slot, fd, n as usize);
         }
     }
     Some(n)
@@ -207,7 +207,7 @@ pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> 
     if !is_pipe(from) {
         return None;
     }
-    let (s, doing) = enter(out, Kind::Use)?;
+    let (s, doing) = enter(out, Kind::Use)?.stream()?;
     if s.phase() != Phase::Attached || !on_wire(&s, out) {
         return None;
     }
@@ -217,12 +217,12 @@ pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> 
         events: libc::POLLIN,
         revents: 0,
     }];
-    let nowait = flags & libc::SPLICE_F_NONBLOCK != 0 || super::wait::is_nonblocking(from);
+    let nowait = flags & libc::SPLICE_F_NONBLOCK != 0 || settings::ask_nonblocking(from);
     if super::wait::call_ppoll(&mut p, nowait.then_some(0)) <= 0 {
         errno::set(if nowait { libc::EAGAIN } else { libc::EINTR });
         return Some(-1);
     }
-    let refuses = super::wait::is_nonblocking(out) || flags & libc::SPLICE_F_NONBLOCK != 0;
+    let refuses = settings::ask_nonblocking(out) || flags & libc::SPLICE_F_NONBLOCK != 0;
     if refuses && !ready::now(&s, Want::Out) {
         errno::set(libc::EAGAIN);
         return Some(-1);
@@ -245,7 +245,7 @@ pub fn splice_in(from: i32, out: i32, want: usize, flags: u32) -> Option<isize> 
         };
         // As send(2), which blocks as the socket does, and goes by whichever wire
         // is in force.
-        let n = send::send(out, &[part], 0, || {
+        let n = send::send(out, &[part][..], 0, || {
             // SAFETY: our own buffer.
             unsafe { real::send(out, part.iov_base, part.iov_len, 0) }
         });
@@ -271,7 +271,7 @@ pub fn splice_out(from: i32, out: i32, want: usize, flags: u32) -> Option<isize>
     if !is_pipe(out) {
         return None;
     }
-    let (s, doing) = enter(from, Kind::Use)?;
+    let (s, doing) = enter(from, Kind::Use)?.stream()?;
     if s.phase() != Phase::Attached || s.slot.rx_mode() == RxMode::Plain {
         return None;
     }
@@ -281,7 +281,7 @@ pub fn splice_out(from: i32, out: i32, want: usize, flags: u32) -> Option<isize>
         if ready::now(&s, Want::In) || !ready::rx_is_on_ring(&s) {
             return Some(finish(pump(from, out, want, nowait)));
         }
-        if let Err(e) = waiter.wait(&s, nowait, doing.as_ref()) {
+        if let Err(e) = waiter.wait(&s, nowait, &doing) {
             return Some(finish(Err(e)));
         }
     }
@@ -304,7 +304,7 @@ fn pump(from: i32, out: i32, want: usize, nowait: bool) -> Result<usize, i32> {
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: want.min(buffer.len()),
     };
-    let n = receive::receive(from, &[part], libc::MSG_DONTWAIT, || {
+    let n = receive::receive(from, &[part][..], libc::MSG_DONTWAIT, || {
         // SAFETY: our own buffer.
         errno::result(unsafe {
             syscall!(

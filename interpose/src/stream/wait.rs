@@ -1,12 +1,12 @@
 //! The merged wait of one stream: spin very little, yield for a while, sleep in
 //! the kernel on the TCP descriptor *and* the side channel.
 
-use super::{ending, ready};
+use super::{ending, flow, ready, settings};
 use crate::patience::{self, SPINS};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real, signals};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 use libc::pollfd;
 use rdma_engine::abi::arena::flags;
 use rdma_engine::abi::log::Event;
@@ -40,9 +40,6 @@ pub struct Waiter {
 
 /// Waits of one call that ended at once with nothing to show for it.
 const VAIN: u32 = 4096;
-/// Values of `Local::nonblocking`; 0 is unknown.
-const BLOCKING: u32 = 1;
-const NONBLOCKING: u32 = 2;
 /// Turns of the spinning stage at the most, where they pay: about 1.5 us.
 const SPINS_MOST: u32 = 72;
 /// A yield that brought the message this soon says that a little more spinning
@@ -64,6 +61,26 @@ impl Waiter {
         }
     }
 
+    /// Before a receiving call of a reader that only reads: see [`flow`].
+    #[inline]
+    pub fn gather(&self, s: &Stream) {
+        if flow::is_on(s) && !ready::same_cpu(s) && !settings::was_nonblocking(s, self.fd) {
+            flow::lull(s);
+        }
+    }
+
+    /// The call got `n` bytes by the ring, and had room for `room` more.
+    #[inline]
+    pub fn got(&mut self, s: &Stream, n: usize, room: usize) {
+        let at_once = !self.slept && room > 0;
+        flow::learn(
+            s,
+            n,
+            at_once && s.local.answered.load(Ordering::Relaxed) == 0,
+        );
+        self.served(s);
+    }
+
     /// The call got what it waited for; learns from how.
     #[inline]
     pub fn served(&mut self, s: &Stream) {
@@ -75,7 +92,9 @@ impl Waiter {
                 if n != 0 {
                     sleeps.store(0, Ordering::Relaxed);
                 }
-                s.local.answered.store(0, Ordering::Relaxed);
+                if s.local.answered.load(Ordering::Relaxed) != 0 {
+                    s.local.answered.store(0, Ordering::Relaxed);
+                }
             } else {
                 sleeps.store(n.saturating_add(1), Ordering::Relaxed);
             }
@@ -84,17 +103,17 @@ impl Waiter {
 
     /// Waits until it is worth looking again. `Err`: EAGAIN (non-blocking, or
     /// timed out), EINTR.
-    pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: Option<&Doing>) -> Result<(), i32> {
+    pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: &Doing) -> Result<(), i32> {
         self.vain += 1;
         if self.vain > VAIN {
             return self.wait_in_vain(s, dontwait);
         }
-        if !dontwait && !self.was_nonblocking(s) && self.spin(s) {
+        if !dontwait && !settings::was_nonblocking(s, self.fd) && self.spin(s) {
             return Ok(());
         }
         // Before it sleeps, or says EAGAIN, the kernel's word counts: another
         // process may have changed the flag.
-        if dontwait || self.is_nonblocking(s) {
+        if dontwait || settings::is_nonblocking(s, self.fd) {
             return self.look_once(s);
         }
         self.sleep(s, doing)
@@ -104,7 +123,7 @@ impl Waiter {
     /// plays with its words must not make us run in a circle.
     #[cold]
     fn wait_in_vain(&mut self, s: &Stream, dontwait: bool) -> Result<(), i32> {
-        if dontwait || self.is_nonblocking(s) {
+        if dontwait || settings::is_nonblocking(s, self.fd) {
             return Err(libc::EAGAIN);
         }
         self.vain = VAIN / 2;
@@ -115,26 +134,10 @@ impl Waiter {
         Ok(())
     }
 
-    /// Is the open file description non-blocking, as far as we know?
-    fn was_nonblocking(&self, s: &Stream) -> bool {
-        match s.local.nonblocking.load(Ordering::Relaxed) {
-            0 => self.is_nonblocking(s),
-            known => known == NONBLOCKING,
-        }
-    }
-
-    /// Is it, as the kernel says?
-    fn is_nonblocking(&self, s: &Stream) -> bool {
-        let yes = is_nonblocking(self.fd);
-        let known = if yes { NONBLOCKING } else { BLOCKING };
-        s.local.nonblocking.store(known, Ordering::Relaxed);
-        yes
-    }
-
     /// A blocking sender whose window is full: a short wait for the reader, who
     /// is probably at it. False if there is no point.
     pub fn wait_for_window(&self, s: &Stream) -> bool {
-        if self.was_nonblocking(s) {
+        if settings::was_nonblocking(s, self.fd) {
             return false;
         }
         let turns = if ready::same_cpu(s) { 0 } else { SPINS };
@@ -146,10 +149,10 @@ impl Waiter {
     /// kernel wait tells of growth: looks again every millisecond. `Err` when
     /// there is nothing to wait for.
     pub fn wait_for_more(&mut self, s: &Stream, dontwait: bool) -> Result<(), i32> {
-        if dontwait || is_nonblocking(self.fd) || ending::has_ended(s, self.fd) {
+        if dontwait || settings::is_nonblocking(s, self.fd) || ending::has_ended(s, self.fd) {
             return Err(libc::EAGAIN);
         }
-        let Some(timeout) = self.timeout() else {
+        let Some(timeout) = self.timeout(s) else {
             return Err(libc::EAGAIN);
         };
         let before = signals::seen();
@@ -213,11 +216,10 @@ impl Waiter {
         patience::spin(turns, || ready::now(s, self.want))
     }
 
-    fn timeout(&mut self) -> Option<Option<u64>> {
+    fn timeout(&mut self, s: &Stream) -> Option<Option<u64>> {
         let (fd, want) = (self.fd, self.want);
-        let deadline = *self
-            .deadline
-            .get_or_insert_with(|| call_timeout(fd, want).map(|t| sys::now_ns() + t));
+        let limit = || settings::timeout(s, fd, want).map(|t| sys::now_ns().saturating_add(t));
+        let deadline = *self.deadline.get_or_insert_with(limit);
         match deadline {
             None => Some(None),
             Some(at) => {
@@ -228,34 +230,25 @@ impl Waiter {
     }
 
     /// Arms, looks again, sleeps.
-    fn sleep(&mut self, s: &Stream, doing: Option<&Doing>) -> Result<(), i32> {
-        let Some(timeout) = self.timeout() else {
+    fn sleep(&mut self, s: &Stream, doing: &Doing) -> Result<(), i32> {
+        let Some(timeout) = self.timeout(s) else {
             return Err(libc::EAGAIN);
         };
         self.slept = true;
-        if let Some(d) = doing {
-            d.now(Kind::Sleep, s.index);
-        }
+        doing.now(Kind::Sleep, s.index);
         let r = self.sleep_marked(s, timeout, doing);
-        if let Some(d) = doing {
-            d.now(Kind::Use, s.index);
-        }
+        doing.now(Kind::Use, s.index);
         self.fd = s.number(self.fd);
         r
     }
 
-    fn sleep_marked(
-        &self,
-        s: &Stream,
-        timeout: Option<u64>,
-        doing: Option<&Doing>,
-    ) -> Result<(), i32> {
+    fn sleep_marked(&self, s: &Stream, timeout: Option<u64>, doing: &Doing) -> Result<(), i32> {
         arm(s, self.want);
         if ready::now(s, self.want) {
             disarm(s, self.want);
             return Ok(());
         }
-        let wake = doing.map_or(-1, Doing::wake_fd);
+        let wake = doing.wake_fd();
         let mut p = [
             entry(
                 if ending::tcp_is_mute(s) { -1 } else { self.fd },
@@ -288,7 +281,8 @@ impl Waiter {
             };
         }
         if p[1].revents != 0 {
-            answer_side(s, p[1].revents);
+            // One for each arming, as a rule: what is left wakes the next sleeper.
+            answer_side_with(s, p[1].revents, 1);
         }
         ending::note_tcp(s, p[0].revents);
         Ok(())
@@ -354,29 +348,6 @@ pub fn call_ppoll(p: &mut [pollfd], timeout_ns: Option<u64>) -> i32 {
     n
 }
 
-/// Is the open file description non-blocking?
-pub fn is_nonblocking(fd: i32) -> bool {
-    // SAFETY: no memory is passed.
-    let fl = unsafe { rdma_engine::syscall!(libc::SYS_fcntl, fd, libc::F_GETFL) };
-    fl >= 0 && fl as i32 & libc::O_NONBLOCK != 0
-}
-
-/// SO_RCVTIMEO or SO_SNDTIMEO in ns; `None` is «for ever».
-fn call_timeout(fd: i32, want: Want) -> Option<u64> {
-    let name = if want == Want::In {
-        libc::SO_RCVTIMEO
-    } else {
-        libc::SO_SNDTIMEO
-    };
-    let zero = libc::timeval {
-        tv_sec: 0,
-        tv_usec: 0,
-    };
-    let t = sys::getsockopt(fd, libc::SOL_SOCKET, name, zero).ok()?;
-    let ns = t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1000;
-    (ns > 0).then_some(ns)
-}
-
 /// Arms the bell of what is waited for. The caller looks once more afterwards.
 pub fn arm(s: &Stream, want: Want) {
     let Some(segment) = s.segment() else { return };
@@ -424,7 +395,13 @@ pub fn disarm(s: &Stream, want: Want) {
 
 /// The side channel has something: doorbells, or its end.
 pub fn answer_side(s: &Stream, revents: i16) {
-    drain(s);
+    answer_side_with(s, revents, 64);
+}
+
+/// The same, where `most` doorbells are taken. Who waits for edges takes all: a
+/// channel that fills up with what he leaves gives no edge any more.
+fn answer_side_with(s: &Stream, revents: i16, most: u32) {
+    drain(s, most);
     if revents & (libc::POLLHUP | libc::POLLERR) != 0 {
         peer_gone(s);
     }
@@ -432,11 +409,11 @@ pub fn answer_side(s: &Stream, revents: i16) {
     crate::readiness::epoll::wake_sets(s);
 }
 
-/// Takes all doorbells that have come, 64 at the most: what remains keeps the
+/// Takes doorbells that have come, `most` at the most: what remains keeps the
 /// descriptor readable.
-pub fn drain(s: &Stream) {
+fn drain(s: &Stream, most: u32) {
     let mut b = [0u8; 8];
-    for _ in 0..64 {
+    for _ in 0..most {
         match sys::recv_nowait(s.side(), &mut b) {
             1.. => {}
             0 => return peer_gone(s),
@@ -454,16 +431,18 @@ pub fn peer_gone(s: &Stream) {
     }
 }
 
-/// Rings the peer, if `must`.
+/// Rings the peer for the arming that is `due`, if any, and notes that in `rung`.
 #[inline]
-pub fn ring_if(s: &Stream, must: bool) {
-    if must {
+pub fn ring_if(s: &Stream, due: Option<u32>, rung: &AtomicU32) {
+    if let Some(arming) = due {
         ring(s);
+        rung.store(arming, Ordering::Relaxed);
     }
 }
 
+/// Rings the peer, armed or not.
 #[cold]
-fn ring(s: &Stream) {
+pub fn ring(s: &Stream) {
     let r = sys::send_nowait(s.side(), &WAKE);
     // A full channel has rings enough under way.
     if r < 0 && r != -(libc::EAGAIN as isize) {

@@ -20,6 +20,9 @@ pub struct Work {
     /// The first is the one that is judged; the others are shown in the details.
     pub sidewire: Vec<Placement>,
     pub metrics: Vec<Metric>,
+    /// Runs for each that others have: a ratio near 1 wants many, where single runs
+    /// differ by a third.
+    pub rounds: u32,
     /// Must the bytes be on the faster wire? Not for work that is meant to stay plain.
     pub fast: bool,
 }
@@ -71,12 +74,18 @@ impl Work {
             plain,
             sidewire,
             metrics,
+            rounds: 1,
             fast: true,
         }
     }
 
     fn at(mut self, plain: &[Placement], sidewire: &[Placement]) -> Work {
         (self.plain, self.sidewire) = (plain.to_vec(), sidewire.to_vec());
+        self
+    }
+
+    fn rounds(mut self, rounds: u32) -> Work {
+        self.rounds = rounds;
         self
     }
 
@@ -250,7 +259,7 @@ fn many() -> Vec<Work> {
         Work::new(
             "netperf-crr",
             Netperf {
-                length: Length::Transactions(20_000),
+                length: Length::Transactions(10_000),
                 ..netperf("TCP_CRR", &["-r", "1,1"])
             },
             vec![metric(
@@ -261,6 +270,7 @@ fn many() -> Vec<Work> {
             )],
         )
         .at(&[OneCore], &[OneCore])
+        .rounds(6)
         .stays_plain(),
         pairs(
             "netperf-rr-4pairs",

@@ -164,7 +164,7 @@ fn measure_one(work: Work, accelerator: &Accelerator, method: &Method) -> Outcom
         cells,
         missing: None,
     };
-    for _ in 0..method.runs {
+    for _ in 0..method.runs * outcome.work.rounds {
         outcome.measure_round(accelerator, method);
         if outcome.missing.is_some() || registry::interrupted() {
             break;

@@ -32,6 +32,28 @@ pub fn cas(word: &AtomicU64, old: u64, new: u64) -> bool {
         .is_ok()
 }
 
+/// As [`cas`], where only the calling thread, and handlers that interrupt it,
+/// write the word: one instruction, without the `lock` prefix and its 20 cycles.
+#[inline]
+pub fn cas_alone(word: &AtomicU64, old: u64, new: u64) -> bool {
+    #[cfg(all(target_arch = "x86_64", not(loom)))]
+    // SAFETY: `word` is a live, aligned u64; the instruction reads and writes
+    // nothing else, and x86 keeps the order of stores, and of loads.
+    unsafe {
+        let was: u64;
+        core::arch::asm!(
+            "cmpxchg qword ptr [{w}], {n}",
+            w = in(reg) word.as_ptr(),
+            n = in(reg) new,
+            inout("rax") old => was,
+            options(nostack)
+        );
+        was == old
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(loom))))]
+    cas(word, old, new)
+}
+
 /// Takes `old` out of `word`, in one instruction, so that no signal handler of
 /// this thread comes between the comparison and the store.
 ///

@@ -8,7 +8,7 @@
 
 use super::{Fault, Memory, WINDOW_CHUNKS};
 use crate::abi::record::{count_add, count_sub, Pos, Record, HEADER, RING};
-use crate::sync::{cas, fence, relax, AtomicU64, Ordering};
+use crate::sync::{cas, cas_alone, fence, relax, AtomicU64, Ordering};
 
 /// What the reading side knows, in memory that the peer cannot map. All zero is
 /// the state of an empty ring.
@@ -104,12 +104,36 @@ pub struct Consumer<'a, M> {
     st: &'a ConsumerState,
     /// Our position, published for the producer.
     consumed: &'a AtomicU64,
+    /// No other thread and no other process works on `st`.
+    alone: bool,
 }
 
 impl<'a, M: Memory> Consumer<'a, M> {
     /// The caller holds the lock that guards `st`.
     pub fn new(mem: &'a M, st: &'a ConsumerState, consumed: &'a AtomicU64) -> Consumer<'a, M> {
-        Consumer { mem, st, consumed }
+        Consumer {
+            mem,
+            st,
+            consumed,
+            alone: false,
+        }
+    }
+
+    /// Says that no other thread and no other process works on this direction, so
+    /// that there are only our own signal handlers to beware of.
+    #[inline]
+    pub fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
+        self
+    }
+
+    /// Moves our position, if it is still `from`.
+    #[inline]
+    fn advance(&self, from: Pos, to: Pos) -> bool {
+        if self.alone {
+            return cas_alone(&self.st.pos, from.0, to.0);
+        }
+        cas(&self.st.pos, from.0, to.0)
     }
 
     /// Reads the record at `pos`, once, into private memory, and checks it.
@@ -227,28 +251,53 @@ impl<'a, M: Memory> Consumer<'a, M> {
     where
         F: FnMut(&M, u32, u32) -> Result<u32, Fault>,
     {
+        self.pull_many(max, 1, |mem, off, n, _| take(mem, off, n))
+    }
+
+    /// Takes up to `max` bytes, of as many records as are there until `enough`
+    /// bytes are taken: small records share the two locked instructions, between
+    /// which the processor fetches nothing ahead. `take(mem, off, n, done)` is as
+    /// in [`Consumer::pull`], `done` bytes behind the first.
+    pub fn pull_many<F>(&self, max: usize, enough: usize, mut take: F) -> Pull
+    where
+        F: FnMut(&M, u32, u32, usize) -> Result<u32, Fault>,
+    {
         loop {
-            let (pos, head) = self.settle();
-            let (len, start) = match head {
+            let (head, found) = self.settle();
+            let mut record = match found {
                 Ok(Some(Record::Data { len, count })) => (len, count),
                 Ok(Some(_)) => return Pull::CutBack,
                 Ok(None) => return Pull::Empty,
                 Err(()) => return Pull::Broken,
             };
-            let done = count_sub(pos.count(), start) as u32;
-            let want = (len - done).min(max.min(RING) as u32);
-            let n = match take(self.mem, pos.off() + HEADER + done, want) {
-                Ok(n) => n.min(want),
-                Err(fault) => return Pull::Fault(fault),
-            };
-            let next = if done + n == len {
-                Pos::new(pos.off(), start).after_data(len)
-            } else {
-                Pos::new(pos.off(), count_add(pos.count(), u64::from(n)))
-            };
-            if cas(&self.st.pos, pos.0, next.0) {
+            let (mut pos, mut total) = (head, 0);
+            loop {
+                let (len, start) = record;
+                let done = count_sub(pos.count(), start) as u32;
+                let want = (len - done).min((max - total).min(RING) as u32);
+                let n = match take(self.mem, pos.off() + HEADER + done, want, total) {
+                    Ok(n) => n.min(want),
+                    Err(fault) if total == 0 => return Pull::Fault(fault),
+                    Err(_) => break,
+                };
+                total += n as usize;
+                if done + n < len {
+                    pos = Pos::new(pos.off(), count_add(pos.count(), u64::from(n)));
+                    break;
+                }
+                pos = Pos::new(pos.off(), start).after_data(len);
+                if total >= enough || total >= max {
+                    break;
+                }
+                // Whatever else stands there is the next call's business.
+                record = match self.record(pos) {
+                    Ok(Some(Record::Data { len, count })) => (len, count),
+                    _ => break,
+                };
+            }
+            if self.advance(head, pos) {
                 self.publish();
-                return Pull::Data(n as usize);
+                return Pull::Data(total);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::chunks::Chunks;
 use super::Memory;
 use crate::abi::record::{count_sub, Pos, Record, CHUNKS, RING};
-use crate::sync::{cas, AtomicU64, Ordering};
+use crate::sync::{cas, cas_alone, AtomicU64, Ordering};
 
 /// What the writing side knows, in memory that the peer cannot map. All zero is
 /// the state of an empty ring whose position is 0 and that has not begun:
@@ -31,7 +31,7 @@ fn place(word: u64) -> Pos {
 /// A place for the next record, and the word that a claim of it replaces.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    word: u64,
+    pub(super) word: u64,
     pub(super) at: Pos,
 }
 
@@ -116,7 +116,7 @@ impl ProducerState {
 
     /// Finds the end of the ring, and accounts for the chunk that a GOTO there
     /// has left. `epoch` is the cut-back record that the caller knows.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look<M: Memory>(&self, mem: &M, epoch: Option<Pos>) -> Look {
         loop {
             let word = self.pos.load(Ordering::Acquire);
@@ -152,10 +152,15 @@ impl ProducerState {
         }
     }
 
-    /// Claims `place` for the caller's record; false if it is taken.
+    /// Claims `place` for the caller's record; false if it is taken. `alone`: no
+    /// other thread claims anything.
     #[inline]
-    pub(super) fn claim(&self, place: Place) -> bool {
-        cas(&self.pos, place.word, place.at.0 | CLAIMED)
+    pub(super) fn claim(&self, place: Place, alone: bool) -> bool {
+        let claimed = place.at.0 | CLAIMED;
+        if alone {
+            return cas_alone(&self.pos, place.word, claimed);
+        }
+        cas(&self.pos, place.word, claimed)
     }
 
     /// Takes our claim of `at` back: nothing is to be published. If a GOTO got

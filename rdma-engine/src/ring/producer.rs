@@ -22,6 +22,7 @@ use super::end::{Look, Place, ProducerState};
 use super::{Fault, Memory, WINDOW_CHUNKS};
 use crate::abi::record::{count_sub, Pos, Record, CHUNK, CHUNKS, CHUNK_SHIFT, HEADER, RING, TAIL};
 use crate::sync::{AtomicU64, Ordering};
+use core::cell::Cell;
 
 /// How far ahead of a record its successors' lines are asked for, in bytes.
 const AHEAD: u32 = 384;
@@ -62,33 +63,70 @@ pub struct Producer<'a, M> {
     /// The lock was stolen: a claim that we find is that of a frame that cannot
     /// go on before we have done.
     stolen: bool,
+    /// No other thread and no other process works on `st`.
+    alone: bool,
     /// The cut-back record that was the last record when this was made.
     epoch: Option<Pos>,
+    /// The free place that stood at the end of the ring then, for the first push: its
+    /// word, and its position or [`NOWHERE`]. (Words of 8 bytes each: one that is
+    /// stored as two and loaded as one keeps the processor waiting.)
+    first: (Cell<u64>, Cell<u64>),
 }
+
+const NOWHERE: u64 = u64::MAX;
 
 impl<'a, M: Memory> Producer<'a, M> {
     /// The caller holds the lock that guards `st`. `stolen`: it was taken from a
     /// frame that may yet go on (a signal handler interrupted it) or is dead.
     /// `None` if the peer has scribbled over our own headers.
+    #[inline(always)]
     pub fn new(
         mem: &'a M,
         st: &'a ProducerState,
         consumed: &'a AtomicU64,
         stolen: bool,
     ) -> Option<Producer<'a, M>> {
-        let mut p = Producer {
+        let look = st.look(mem, None);
+        let (epoch, word, at) = match look {
+            Look::Broken => return None,
+            Look::Ended(at) => (Some(at), 0, NOWHERE),
+            Look::Free(place) => (None, place.word, place.at.0),
+            Look::Pending(_) => (None, 0, NOWHERE),
+        };
+        Some(Producer {
             mem,
             st,
             consumed,
             stolen,
-            epoch: None,
-        };
-        match st.look(mem, None) {
-            Look::Broken => return None,
-            Look::Ended(at) => p.epoch = Some(at),
-            Look::Free(_) | Look::Pending(_) => {}
+            alone: false,
+            epoch,
+            first: (Cell::new(word), Cell::new(at)),
+        })
+    }
+
+    /// Says that no other thread and no other process works on this direction, so
+    /// that there are only our own signal handlers to beware of.
+    #[inline]
+    pub fn alone(mut self, alone: bool) -> Self {
+        self.alone = alone;
+        self
+    }
+
+    /// The end of the ring. It may be out of date at once: a claim finds out.
+    #[inline(always)]
+    fn look(&self) -> Look {
+        match self.first.1.replace(NOWHERE) {
+            NOWHERE => self.look_again(),
+            at => Look::Free(Place {
+                word: self.first.0.get(),
+                at: Pos(at),
+            }),
         }
-        Some(p)
+    }
+
+    #[inline(never)]
+    fn look_again(&self) -> Look {
+        self.st.look(self.mem, self.epoch)
     }
 
     /// Bytes that the consumer has not taken yet; `None` if it claims what
@@ -121,13 +159,14 @@ impl<'a, M: Memory> Producer<'a, M> {
     ///
     /// `limit` bounds the bytes in flight; `window_only` refuses to spread over
     /// chunks beyond the window.
+    #[inline(always)]
     pub fn push<F>(&self, want: usize, limit: usize, window_only: bool, mut fill: F) -> Push
     where
         F: FnMut(&M, u32, u32) -> Result<u32, Fault>,
     {
         let mut patience = if self.stolen { 0 } else { PATIENCE };
         for _ in 0..LOSSES {
-            let look = self.st.look(self.mem, self.epoch);
+            let look = self.look();
             let place = match look {
                 Look::Free(place) | Look::Pending(place) => place,
                 Look::Ended(_) => return Push::Full,
@@ -145,7 +184,7 @@ impl<'a, M: Memory> Producer<'a, M> {
                 // A sliver at the end of a chunk is not worth a record of its
                 // own, unless the whole message fits.
                 self.next_chunk(place, window_only)
-            } else if !self.st.claim(place) {
+            } else if !self.st.claim(place, self.alone) {
                 Step::Again
             } else {
                 match self.write(place.at, len.min(fits as usize) as u32, &mut fill) {
@@ -171,7 +210,7 @@ impl<'a, M: Memory> Producer<'a, M> {
     pub fn push_cut_back(&self) -> bool {
         let mut patience = if self.stolen { 0 } else { PATIENCE };
         for _ in 0..LOSSES {
-            let step = match self.st.look(self.mem, self.epoch) {
+            let step = match self.look() {
                 Look::Free(place) if CHUNK - place.at.at() < 2 * HEADER => {
                     self.next_chunk(place, false)
                 }
@@ -179,7 +218,7 @@ impl<'a, M: Memory> Producer<'a, M> {
                     let record = Record::CutBack {
                         count: place.at.count(),
                     };
-                    if self.st.claim(place)
+                    if self.st.claim(place, self.alone)
                         && self.publish(place.at, place.at.after_skip(0), record)
                     {
                         return true;
@@ -278,7 +317,7 @@ impl<'a, M: Memory> Producer<'a, M> {
             Ok(taken) => taken,
             Err(step) => return step,
         };
-        if !self.st.claim(place) {
+        if !self.st.claim(place, self.alone) {
             self.st.chunks.put_back(next, word);
         } else if !self.publish_goto(place.at, next) {
             self.st.chunks.put_back(next, word);

@@ -168,6 +168,34 @@ fn what_faults_is_neither_written_nor_taken() {
     assert_eq!(empty(&w, 0), 64);
 }
 
+#[test]
+fn one_pull_takes_many_records() {
+    let w = Wire::new();
+    for i in 0..10 {
+        assert_eq!(w.push(&bytes(i * 20, 20), RING, true), Push::Done(20));
+    }
+    let mut got = Vec::new();
+    assert_eq!(
+        w.pull_many(&mut got, 50),
+        Pull::Data(50),
+        "a part of the third"
+    );
+    assert_eq!(w.consumed().load(Ordering::Acquire), 50);
+    let enough = w.consumer().pull_many(RING, 25, |_, _, n, _| Ok(n));
+    assert_eq!(enough, Pull::Data(10 + 20), "25 bytes are in the fourth");
+    let third_fails = w
+        .consumer()
+        .pull_many(RING, RING, |_, _, n, done| match done {
+            40.. => Err(Fault(libc::EFAULT)),
+            _ => Ok(n),
+        });
+    assert_eq!(third_fails, Pull::Data(40), "what was copied is taken");
+    got.clear();
+    assert_eq!(w.pull_many(&mut got, RING), Pull::Data(80));
+    assert!(got == bytes(120, 80));
+    assert_eq!(w.pull_many(&mut got, RING), Pull::Empty);
+}
+
 /// A cut-back record has a place wherever the ring ends.
 #[test]
 fn a_cut_back_fits_behind_any_record() {
@@ -281,7 +309,11 @@ proptest! {
                         Push::Full => {}
                         other => panic!("{other:?}"),
                     },
-                    5..=7 => match w.pull(&mut got, n) {
+                    5..=7 => match if what == 7 {
+                        w.pull_many(&mut got, n)
+                    } else {
+                        w.pull(&mut got, n)
+                    } {
                         Pull::Data(m) => {
                             assert!(got == bytes(taken, m), "wrong bytes");
                             taken += m;

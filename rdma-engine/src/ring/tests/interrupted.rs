@@ -274,6 +274,30 @@ fn parts_of_a_record_are_taken_once() {
     });
 }
 
+/// As above, where the victim takes parts of several records at once.
+#[test]
+fn many_records_are_taken_once() {
+    let whole = super::wire::bytes(0, 96);
+    let w = World::new();
+    at_every_point(|at| {
+        w.reset();
+        for record in whole.chunks(24) {
+            assert_eq!(w.wire.push(record, LIMIT, true), Push::Done(24));
+        }
+        let (mut mine, mut theirs) = (Vec::with_capacity(96), Vec::with_capacity(96));
+        let mut rest = Vec::new();
+        let victim = || assert_eq!(w.wire.pull_many(&mut mine, 50), Pull::Data(50));
+        let steps = interrupt(at, victim, &mut || {
+            assert_eq!(w.wire.pull_many(&mut theirs, 30), Pull::Data(30));
+        });
+        while let Pull::Data(_) = w.wire.pull_many(&mut rest, 7) {}
+        let one = [&mine[..], &theirs, &rest].concat();
+        let other = [&theirs[..], &mine, &rest].concat();
+        assert!(one == whole || other == whole);
+        steps
+    });
+}
+
 /// What a victim has looked at is what stood in the stream, if not at one moment
 /// then at another.
 #[test]

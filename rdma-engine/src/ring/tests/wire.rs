@@ -96,6 +96,18 @@ impl Wire {
         })
     }
 
+    /// One pull of up to `max` bytes, of as many records as there are.
+    pub fn pull_many(&self, to: &mut Vec<u8>, max: usize) -> Pull {
+        let old = to.len();
+        self.consumer()
+            .alone(true)
+            .pull_many(max, max, |mem, off, n, done| {
+                to.truncate(old + done);
+                copy_out(mem, off, n, to);
+                Ok(n)
+            })
+    }
+
     /// A look at up to `max` bytes.
     pub fn look(&self, max: usize) -> Vec<u8> {
         let mut seen = Vec::new();

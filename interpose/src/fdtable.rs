@@ -4,8 +4,9 @@
 //! start-up and never moved, so that no half-initialised state is ever seen; a
 //! program that calls before start-up finds no table, and goes to the kernel.
 
+use crate::anchors::ANCHORS;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rdma_engine::sys;
 
 /// Numbers that are tracked; higher ones stay on plain TCP.
@@ -67,15 +68,15 @@ impl Entry {
     }
 }
 
-static TABLE: AtomicPtr<AtomicU64> = AtomicPtr::new(core::ptr::null_mut());
-
 /// Maps the table. False if the kernel refuses: then nothing is accelerated.
 pub fn init() -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new anonymous range; all zero is a valid table.
     match unsafe { sys::mmap(core::ptr::null_mut(), LIMIT * 8, flags, -1) } {
         Some(p) => {
-            TABLE.store(p.cast(), Ordering::Release);
+            ANCHORS.descriptors.store(p.cast(), Ordering::Release);
+            // Partner: the load in `word`.
+            ANCHORS.entries.store(LIMIT as u32, Ordering::Release);
             true
         }
         None => false,
@@ -84,12 +85,13 @@ pub fn init() -> bool {
 
 #[inline(always)]
 fn word(fd: c_int) -> Option<&'static AtomicU64> {
-    let p = TABLE.load(Ordering::Acquire);
-    if fd < 0 || fd as usize >= LIMIT || p.is_null() {
+    // No negative number is below.
+    if fd as u32 >= ANCHORS.entries.load(Ordering::Acquire) {
         return None;
     }
+    let p = ANCHORS.descriptors.load(Ordering::Relaxed);
     // SAFETY: in bounds of a table that is never unmapped.
-    Some(unsafe { &*p.add(fd as usize) })
+    Some(unsafe { &*p.add(fd as u32 as usize) })
 }
 
 /// What `fd` is. Without a table, or out of its range: [`Entry::Other`].
@@ -112,6 +114,13 @@ pub fn is_other(fd: c_int) -> bool {
 
 /// The highest number that was ever said to be anything.
 static HIGHEST: AtomicU32 = AtomicU32::new(0);
+
+#[inline]
+fn raise(fd: u32) {
+    if HIGHEST.load(Ordering::Relaxed) < fd {
+        HIGHEST.fetch_max(fd, Ordering::Relaxed);
+    }
+}
 
 /// The highest number that was ever said to be anything.
 pub fn highest() -> u32 {
@@ -140,7 +149,7 @@ pub fn stream_of(word: u64) -> (u32, u32) {
 /// Says what `fd` is.
 pub fn set(fd: c_int, entry: Entry) {
     if let Some(w) = word(fd) {
-        HIGHEST.fetch_max(fd as u32, Ordering::Relaxed);
+        raise(fd as u32);
         w.store(entry.encode(), Ordering::Release);
     }
 }
@@ -165,7 +174,7 @@ pub fn opened(fd: c_int, entry: Entry) {
     if let Some(w) = word(fd) {
         let new = entry.encode();
         if w.load(Ordering::Relaxed) != new {
-            HIGHEST.fetch_max(fd as u32, Ordering::Relaxed);
+            raise(fd as u32);
             w.store(new, Ordering::Release);
         }
     }

@@ -10,6 +10,7 @@
 // Unit tests hook nothing, so that what only hooks call seems to be unused there.
 #![cfg_attr(test, allow(dead_code))]
 
+mod anchors;
 mod descriptors;
 mod errno;
 mod faults;

@@ -51,7 +51,9 @@ pub fn before_confinement() {
 pub fn count(s: streams::Stream) {
     let slot = s.slot;
     let add = |i: usize, n: u64| {
-        SUMS[i].fetch_add(n, Ordering::Relaxed);
+        if n != 0 {
+            SUMS[i].fetch_add(n, Ordering::Relaxed);
+        }
     };
     add(0, 1);
     if slot.has(flags::WAS_FAST) {
@@ -60,8 +62,8 @@ pub fn count(s: streams::Stream) {
         let code = slot.reason.load(Ordering::Relaxed) as usize;
         add(6 + code.min(REASONS - 1), 1);
     }
-    add(2, slot.rx.tcp_bytes.load(Ordering::Relaxed));
-    add(3, slot.tx.tcp_bytes.load(Ordering::Relaxed));
+    add(2, slot.tcp.received.load(Ordering::Relaxed));
+    add(3, slot.tcp.sent.load(Ordering::Relaxed));
     add(4, slot.rx.wire_bytes.load(Ordering::Relaxed));
     add(5, slot.tx.wire_bytes.load(Ordering::Relaxed));
 }

@@ -1,8 +1,10 @@
 //! The streams of this process: slots in the shared arena, and for each what
 //! is this process's own ([`Local`]).
 
+use crate::anchors::ANCHORS;
 use crate::fdtable::{self, Entry};
 use crate::process;
+use crate::stream::settings::Settings;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use rdma_engine::abi::arena::{flags, Header, Phase, RxMode, Slot, HOLDERS, REASONS, SLOTS};
 use rdma_engine::abi::log::{Event, NO_SLOT};
@@ -38,8 +40,10 @@ pub struct Local {
     /// Not 0: we have sent since we received last. Who answers what he gets waits
     /// for the next message; who only receives waits for many.
     pub answered: AtomicU32,
-    /// Is the open file description non-blocking, when it was last looked at?
-    pub nonblocking: AtomicU32,
+    /// Receives in a row that found a little, at once (see [`crate::stream`]'s `flow`).
+    pub flow: AtomicU32,
+    /// What the program has set about waiting.
+    pub settings: Settings,
     /// Where the reader stood when a send last found no room (see
     /// [`crate::stream::ready::FULL`]); 0 is nowhere.
     pub full_at: AtomicU64,
@@ -58,14 +62,12 @@ pub struct Stream {
     pub local: &'static Local,
 }
 
-static ARENA: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-static LOCALS: AtomicPtr<Local> = AtomicPtr::new(core::ptr::null_mut());
 /// The arena's descriptor, for `sidewire ps` and for exec.
 pub static ARENA_FD: AtomicI32 = AtomicI32::new(-1);
 
 /// The arena, if this process has one yet.
 pub fn arena() -> Option<ArenaRef> {
-    let base = ARENA.load(Ordering::Acquire);
+    let base = ANCHORS.arena.load(Ordering::Acquire);
     // SAFETY: stored below, from `base()`, and never unmapped.
     (!base.is_null()).then(|| unsafe { ArenaRef::at(base) })
 }
@@ -116,7 +118,7 @@ fn make(passed: Option<(i32, ArenaRef)>) -> Option<()> {
     let size = SLOTS as usize * core::mem::size_of::<Local>();
     // SAFETY: a new anonymous range; all zero is a valid table.
     let locals = unsafe { sys::mmap(core::ptr::null_mut(), size, flags, -1) }?;
-    LOCALS.store(locals.cast(), Ordering::Release);
+    ANCHORS.locals.store(locals.cast(), Ordering::Release);
     let (fd, arena) = match passed.or_else(crate::startup::inherited_arena) {
         Some(found) => found,
         None => {
@@ -136,7 +138,7 @@ fn make(passed: Option<(i32, ArenaRef)>) -> Option<()> {
         arena.header().processes.fetch_add(1, Ordering::Relaxed);
     }
     crate::faults::start();
-    ARENA.store(arena.base(), Ordering::Release);
+    ANCHORS.arena.store(arena.base(), Ordering::Release);
     log(Event::Loaded, [0, 0]);
     Some(())
 }
@@ -148,11 +150,23 @@ pub fn get(index: u32, generation: u32) -> Option<Stream> {
     s.slot.is(generation).then_some(Stream { generation, ..s })
 }
 
+/// Slot `index`.
+#[inline(always)]
+pub fn slot(index: u32) -> Option<&'static Slot> {
+    arena()?.slot(index)
+}
+
+/// The stream that uses a slot now.
+pub fn of_slot(slot: &Slot) -> Option<Stream> {
+    let s = at(arena()?.index_of(slot)?)?;
+    (s.generation & 1 == 1).then_some(s)
+}
+
 /// Slot `index` as a stream, whatever its present use.
 #[inline(always)]
 fn at(index: u32) -> Option<Stream> {
     let arena = arena()?;
-    let locals = LOCALS.load(Ordering::Acquire);
+    let locals = ANCHORS.locals.load(Ordering::Acquire);
     if index >= SLOTS || locals.is_null() {
         return None;
     }
@@ -204,15 +218,16 @@ pub fn open(fd: i32) -> Option<Stream> {
     slot.reason.store(Reason::Cold as u32, Ordering::Relaxed);
     for word in [
         &slot.retry_at,
-        &slot.heat,
         &slot.heat_since,
         &slot.opened,
-        &slot.tx.tcp_bytes,
+        &slot.tcp.sent,
+        &slot.tcp.sends,
+        &slot.tcp.received,
+        &slot.tcp.receives,
         &slot.tx.wire_bytes,
-        &slot.tx.messages,
-        &slot.rx.tcp_bytes,
+        &slot.tx.wire_messages,
         &slot.rx.wire_bytes,
-        &slot.rx.messages,
+        &slot.rx.wire_messages,
         &slot.tx.epoch,
         &slot.rx.epoch,
     ] {
@@ -237,9 +252,10 @@ pub fn open(fd: i32) -> Option<Stream> {
     l.calls.store(0, Ordering::Relaxed);
     l.unchecked.store(0, Ordering::Relaxed);
     l.answered.store(0, Ordering::Relaxed);
+    l.flow.store(0, Ordering::Relaxed);
     l.spins.store(0, Ordering::Relaxed);
     l.full_at.store(0, Ordering::Relaxed);
-    l.nonblocking.store(0, Ordering::Relaxed);
+    l.settings.forget();
     l.epolls.store(0, Ordering::Relaxed);
     let generation = s.generation.wrapping_add(1) | 1;
     slot.generation.store(generation, Ordering::Release);
@@ -267,12 +283,15 @@ fn add_up(header: &Header, slot: &Slot) {
         header.reasons[code.min(REASONS - 1)].fetch_add(1, Ordering::Relaxed);
     }
     for (sum, word) in [
-        (&header.tcp_in, &slot.rx.tcp_bytes),
-        (&header.tcp_out, &slot.tx.tcp_bytes),
+        (&header.tcp_in, &slot.tcp.received),
+        (&header.tcp_out, &slot.tcp.sent),
         (&header.wire_in, &slot.rx.wire_bytes),
         (&header.wire_out, &slot.tx.wire_bytes),
     ] {
-        sum.fetch_add(word.load(Ordering::Relaxed), Ordering::Relaxed);
+        let n = word.load(Ordering::Relaxed);
+        if n != 0 {
+            sum.fetch_add(n, Ordering::Relaxed);
+        }
     }
 }
 
@@ -360,6 +379,7 @@ impl Stream {
 
     /// Forgets the segment and returns it, for unmapping.
     pub fn take_segment(&self) -> Option<Segment> {
+        self.segment()?;
         let base = self
             .local
             .base

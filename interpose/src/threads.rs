@@ -38,6 +38,12 @@ impl Mark {
         if before == 0 {
             return 0;
         }
+        self.hide_interrupted(before)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hide_interrupted(&self, before: u64) -> u64 {
         let outer = self.outer.load(Ordering::Relaxed);
         let kind = before >> 32;
         let bits = if kind == Kind::SleepEpoll as u64 {
@@ -126,16 +132,26 @@ fn marks() -> &'static [Mark] {
     unsafe { core::slice::from_raw_parts(p, n) }
 }
 
-/// The calling thread's mark; `None` if there are too many threads.
-#[inline]
-pub fn mine() -> Option<&'static Mark> {
+/// The mark of threads that found none: nobody looks at it.
+static NOBODYS: Mark = Mark {
+    tid: AtomicU32::new(0),
+    wake: AtomicI32::new(0),
+    doing: AtomicU64::new(0),
+    set: AtomicU64::new(0),
+    outer: AtomicU64::new(0),
+};
+
+/// The calling thread's mark.
+#[inline(always)]
+pub fn mine() -> &'static Mark {
     match tls::get().mark.get() {
-        Some(m) => Some(m),
-        None => claim(),
+        Some(m) => m,
+        None => claim().unwrap_or(&NOBODYS),
     }
 }
 
 #[cold]
+#[inline(never)]
 fn claim() -> Option<&'static Mark> {
     let table = TABLE.load(Ordering::Acquire);
     if table.is_null() {
@@ -147,6 +163,7 @@ fn claim() -> Option<&'static Mark> {
         if i >= MARKS {
             HIGH.store(MARKS as u32, Ordering::Release);
             CROWDED.store(true, Ordering::SeqCst);
+            tls::get().mark.set(Some(&NOBODYS));
             return None;
         }
         // SAFETY: below MARKS.
@@ -191,46 +208,40 @@ pub struct Doing {
     before: u64,
     /// [`Mark::outer`] before this call.
     outer: u64,
-    /// What stood in the mark's set, for a poll in a handler that has interrupted one.
-    before_set: Option<u64>,
 }
 
 impl Doing {
     /// Marks the thread.
     #[inline(always)]
-    pub fn begin(kind: Kind, index: u32) -> Option<Doing> {
-        let mark = mine()?;
+    pub fn begin(kind: Kind, index: u32) -> Doing {
+        let mark = mine();
         let before = mark.doing.load(Ordering::Relaxed);
         let outer = mark.hide(before);
         mark.doing.store(word(kind, index), Ordering::Relaxed);
         // The store comes before what follows in program order; membarrier on
         // the looking side does the rest.
         compiler_fence(Ordering::SeqCst);
-        Some(Doing {
+        Doing {
             mark,
             before,
             outer,
-            before_set: None,
-        })
+        }
     }
 
-    /// Marks the thread as inside a poll or select over the streams of `set`.
-    pub fn begin_many(kind: Kind, set: u64) -> Option<Doing> {
-        let mark = mine()?;
-        let before = mark.doing.load(Ordering::Relaxed);
-        // The interrupted frame's streams stay marked.
-        let many = [Kind::Many, Kind::SleepMany].map(|k| word(k, 0));
-        let was = mark.set.load(Ordering::Relaxed);
-        let nested = if many.contains(&before) { was } else { 0 };
-        let outer = mark.hide(before);
-        mark.set.store(set | nested, Ordering::Relaxed);
-        mark.doing.store(word(kind, 0), Ordering::Release);
+    /// As [`Doing::begin`], if the thread has a mark and is doing nothing yet: the
+    /// usual case, in few instructions.
+    #[inline(always)]
+    pub fn begin_first(kind: Kind, index: u32) -> Option<Doing> {
+        let mark = tls::get().mark.get()?;
+        if mark.doing.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        mark.doing.store(word(kind, index), Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         Some(Doing {
             mark,
-            before,
-            outer,
-            before_set: Some(was),
+            before: 0,
+            outer: 0,
         })
     }
 
@@ -244,7 +255,7 @@ impl Doing {
     /// The eventfd that wakes this thread from a merged sleep, made on first
     /// use. A process with a single thread needs none; -1 if there is none.
     pub fn wake_fd(&self) -> i32 {
-        if single() {
+        if single() || core::ptr::eq(self.mark, &NOBODYS) {
             return -1;
         }
         let fd = self.mark.wake.load(Ordering::Relaxed) - 1;
@@ -258,16 +269,61 @@ impl Doing {
 }
 
 impl Drop for Doing {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
-        if let Some(set) = self.before_set {
-            self.mark.set.store(set, Ordering::Release);
-        }
         self.mark.doing.store(self.before, Ordering::Release);
         if self.before != 0 {
             self.mark.outer.store(self.outer, Ordering::Release);
         }
+    }
+}
+
+/// Marks the thread as inside a poll or select over several streams.
+pub struct DoingMany {
+    /// What stood in the mark's set, for a poll in a handler that has interrupted one.
+    before_set: u64,
+    doing: Doing,
+}
+
+impl DoingMany {
+    /// Marks the thread as inside a poll or select over the streams of `set`.
+    pub fn begin(kind: Kind, set: u64) -> DoingMany {
+        let mark = mine();
+        let before = mark.doing.load(Ordering::Relaxed);
+        // The interrupted frame's streams stay marked.
+        let many = [Kind::Many, Kind::SleepMany].map(|k| word(k, 0));
+        let before_set = mark.set.load(Ordering::Relaxed);
+        let nested = if many.contains(&before) {
+            before_set
+        } else {
+            0
+        };
+        let outer = mark.hide(before);
+        mark.set.store(set | nested, Ordering::Relaxed);
+        mark.doing.store(word(kind, 0), Ordering::Release);
+        compiler_fence(Ordering::SeqCst);
+        DoingMany {
+            before_set,
+            doing: Doing {
+                mark,
+                before,
+                outer,
+            },
+        }
+    }
+
+    /// As [`Doing::wake_fd`].
+    pub fn wake_fd(&self) -> i32 {
+        self.doing.wake_fd()
+    }
+}
+
+impl Drop for DoingMany {
+    fn drop(&mut self) {
+        // What the thread does is set back behind it.
+        let mark = self.doing.mark;
+        mark.set.store(self.before_set, Ordering::Release);
     }
 }
 
@@ -301,7 +357,7 @@ pub fn barrier() -> bool {
 /// Is another thread doing one of `kinds` with stream `index`? Meaningful after
 /// [`barrier`].
 pub fn anyone(kinds: &[Kind], index: u32) -> bool {
-    let me = mine().map_or(core::ptr::null(), |m| m as *const Mark);
+    let me = mine();
     if CROWDED.load(Ordering::SeqCst) {
         return true;
     }
@@ -363,7 +419,7 @@ pub fn wake_sleepers(index: u32) {
     if single() {
         return;
     }
-    let me = mine().map_or(core::ptr::null(), |m| m as *const Mark);
+    let me = mine();
     for m in marks() {
         let doing = m.doing.load(Ordering::SeqCst);
         let sleeps = doing == word(Kind::Sleep, index)

@@ -71,8 +71,8 @@ fn a_stream_in_all_its_states() {
     use_slot(arena, 3, us);
     let slot = arena.slot(3).unwrap();
     slot.reason.store(Reason::Cold as u32, Ordering::Relaxed);
-    slot.tx.messages.store(4, Ordering::Relaxed);
-    slot.rx.tcp_bytes.store(99, Ordering::Relaxed);
+    slot.tcp.sends.store(4, Ordering::Relaxed);
+    slot.tcp.received.store(99, Ordering::Relaxed);
 
     let found = rows(&scratch, &[], &file);
     assert_eq!(found.len(), 1);
@@ -178,8 +178,8 @@ fn nothing_holds_still() {
                 // All words of one use are the same number; a mixture shows.
                 n = n.wrapping_add(1);
                 slot.generation.store(2 * n, Ordering::SeqCst);
-                slot.tx.tcp_bytes.store(u64::from(n), Ordering::SeqCst);
-                slot.rx.messages.store(u64::from(n), Ordering::SeqCst);
+                slot.tcp.sent.store(u64::from(n), Ordering::SeqCst);
+                slot.tcp.receives.store(u64::from(n), Ordering::SeqCst);
                 slot.generation.store(2 * n + 1, Ordering::SeqCst);
             }
         });

@@ -26,9 +26,9 @@ fn start(scratch: &Scratch, options: &[&str]) -> (Child, ArenaRef) {
 fn leave_stream(arena: ArenaRef, index: u32, bytes: u64, fast: bool, reason: Reason) {
     let slot = arena.slot(index).unwrap();
     slot.holders[0].store(i32::MAX as u32, Relaxed);
-    slot.tx.tcp_bytes.store(bytes, Relaxed);
+    slot.tcp.sent.store(bytes, Relaxed);
     slot.tx.wire_bytes.store(10 * bytes, Relaxed);
-    slot.rx.tcp_bytes.store(100 * bytes, Relaxed);
+    slot.tcp.received.store(100 * bytes, Relaxed);
     slot.rx.wire_bytes.store(1000 * bytes, Relaxed);
     slot.reason.store(reason as u32, Relaxed);
     if fast {

@@ -180,6 +180,13 @@ impl ArenaRef {
         unsafe { Some(&*self.base.add(SLOTS_AT).cast::<Slot>().add(index as usize)) }
     }
 
+    /// The index of one of its slots.
+    pub fn index_of(self, slot: &Slot) -> Option<u32> {
+        let first = self.slot(0)? as *const Slot as usize;
+        let offset = (slot as *const Slot as usize).checked_sub(first)?;
+        u32::try_from(offset / core::mem::size_of::<Slot>()).ok()
+    }
+
     /// The log's ring.
     #[inline]
     pub fn records(self) -> &'static [Record; RECORDS] {
@@ -222,6 +229,8 @@ mod tests {
         let records = arena.records().as_ptr() as usize;
         assert_eq!(last + core::mem::size_of::<Slot>(), records);
         assert!(arena.slot(SLOTS).is_none());
+        let some = arena.slot(4711).unwrap();
+        assert_eq!(arena.index_of(some), Some(4711));
         assert_eq!(NAME.to_bytes(), crate::abi::arena::NAME.as_bytes());
     }
 

@@ -1,5 +1,6 @@
 //! read, recv and their kin.
 
+use crate::stream::iov::One;
 use crate::stream::receive::receive;
 use crate::{faults, real};
 use core::cell::Cell;
@@ -8,13 +9,6 @@ use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, 
 
 /// The kernel's bound on the number of parts (readv(2)).
 const IOV_MAX: usize = 1024;
-
-fn one(buf: *mut c_void, len: size_t) -> [iovec; 1] {
-    [iovec {
-        iov_base: buf,
-        iov_len: len,
-    }]
-}
 
 /// The parts of a scatter array; `None` for what the kernel refuses.
 ///
@@ -31,16 +25,16 @@ pub unsafe fn parts<'a>(iov: *const iovec, n: usize) -> Option<&'a [iovec]> {
 
 crate::hooks! {
     fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t {
-        let plain = || unsafe { real::read(fd, buf, len) };
+        let plain = move || unsafe { real::read(fd, buf, len) };
         // read(2) of nothing never waits, unlike recv(2) of nothing.
         if len == 0 || crate::fdtable::is_other(fd) {
             return plain();
         }
-        receive(fd, &one(buf, len), 0, plain)
+        receive(fd, One::new(buf, len), 0, plain)
     }
 
     fn readv(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t {
-        let plain = || unsafe { real::readv(fd, iov, n) };
+        let plain = move || unsafe { real::readv(fd, iov, n) };
         match unsafe { parts(iov, n as usize) } {
             Some(p) if p.iter().any(|p| p.iov_len > 0) => receive(fd, p, 0, plain),
             _ => plain(),
@@ -48,7 +42,7 @@ crate::hooks! {
     }
 
     fn preadv2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t {
-        let plain = || unsafe { real::preadv2(fd, iov, n, offset, flags) };
+        let plain = move || unsafe { real::preadv2(fd, iov, n, offset, flags) };
         // At the offset -1 it is readv(2), and works on sockets.
         match (offset, unsafe { parts(iov, n as usize) }) {
             (-1, Some(p)) if p.iter().any(|p| p.iov_len > 0) => {
@@ -64,12 +58,12 @@ crate::hooks! {
     }
 
     fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t {
-        receive(fd, &one(buf, len), flags, || unsafe { real::recv(fd, buf, len, flags) })
+        receive(fd, One::new(buf, len), flags, move || unsafe { real::recv(fd, buf, len, flags) })
     }
 
     fn recvfrom(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int, addr: *mut sockaddr, alen: *mut socklen_t) -> ssize_t {
         let plain_called = Cell::new(false);
-        let n = receive(fd, &one(buf, len), flags, || {
+        let n = receive(fd, One::new(buf, len), flags, || {
             plain_called.set(true);
             unsafe { real::recvfrom(fd, buf, len, flags, addr, alen) }
         });
@@ -129,7 +123,7 @@ crate::hooks! {
 /// `msg` is null or valid, as the system call has it.
 unsafe fn receive_message(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the caller's promise, in each of these blocks.
-    let plain = || unsafe { real::recvmsg(fd, msg, flags) };
+    let plain = move || unsafe { real::recvmsg(fd, msg, flags) };
     let size = core::mem::size_of::<msghdr>();
     if crate::fdtable::is_other(fd) || !faults::ready() || !faults::writable(msg as usize, size) {
         return plain();

@@ -2,6 +2,7 @@
 
 use super::data_in::parts;
 use crate::real;
+use crate::stream::iov::One;
 use crate::stream::send::send as put;
 use crate::stream::{open, transfer};
 use crate::threads::Kind;
@@ -9,24 +10,17 @@ use core::ffi::{c_int, c_void};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
 use rdma_engine::abi::reason::Reason;
 
-fn one(buf: *const c_void, len: size_t) -> [iovec; 1] {
-    [iovec {
-        iov_base: buf.cast_mut(),
-        iov_len: len,
-    }]
-}
-
 crate::hooks! {
     fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t {
-        let plain = || unsafe { real::write(fd, buf, len) };
+        let plain = move || unsafe { real::write(fd, buf, len) };
         if crate::fdtable::is_other(fd) {
             return plain();
         }
-        put(fd, &one(buf, len), 0, plain)
+        put(fd, One::new(buf.cast_mut(), len), 0, plain)
     }
 
     fn writev(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t {
-        let plain = || unsafe { real::writev(fd, iov, n) };
+        let plain = move || unsafe { real::writev(fd, iov, n) };
         match unsafe { parts(iov, n as usize) } {
             Some(p) => put(fd, p, 0, plain),
             None => plain(),
@@ -34,7 +28,7 @@ crate::hooks! {
     }
 
     fn pwritev2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t {
-        let plain = || unsafe { real::pwritev2(fd, iov, n, offset, flags) };
+        let plain = move || unsafe { real::pwritev2(fd, iov, n, offset, flags) };
         // At the offset -1 it is writev(2), and works on sockets.
         match (offset, unsafe { parts(iov, n as usize) }) {
             (-1, Some(p)) => {
@@ -50,18 +44,18 @@ crate::hooks! {
     }
 
     fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t {
-        put(fd, &one(buf, len), flags, || unsafe { real::send(fd, buf, len, flags) })
+        put(fd, One::new(buf.cast_mut(), len), flags, move || unsafe { real::send(fd, buf, len, flags) })
     }
 
     fn sendto(fd: c_int, buf: *const c_void, len: size_t, flags: c_int, addr: *const sockaddr, alen: socklen_t) -> ssize_t {
-        let plain = || unsafe { real::sendto(fd, buf, len, flags, addr, alen) };
+        let plain = move || unsafe { real::sendto(fd, buf, len, flags, addr, alen) };
         if flags & libc::MSG_FASTOPEN != 0 {
             let r = plain();
             // Data in the SYN shifts the kernel's counts.
             fast_open(fd);
             return r;
         }
-        put(fd, &one(buf, len), flags, plain)
+        put(fd, One::new(buf.cast_mut(), len), flags, plain)
     }
 
     fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
@@ -143,7 +137,7 @@ fn fast_open(fd: c_int) {
 /// `msg` is null or valid, as the system call has it.
 unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the caller's promise, in each of these blocks.
-    let plain = || unsafe { real::sendmsg(fd, msg, flags) };
+    let plain = move || unsafe { real::sendmsg(fd, msg, flags) };
     if !crate::faults::ready() {
         return plain();
     }
@@ -166,7 +160,7 @@ unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     }
     if has_control {
         if let Some(s) = crate::stream::of(fd) {
-            if crate::stream::send::leave_wire(&s, Reason::KernelOption) {
+            if crate::stream::leave::leave_wire(&s, Reason::KernelOption) {
                 return plain();
             }
             // Control data means little to TCP, the order of bytes everything.
@@ -197,7 +191,7 @@ unsafe fn look_at_control(msg: *const msghdr) {
                 for i in 0..n.min(256) {
                     let passed = fds.add(i).read_unaligned();
                     if let Some(s) = crate::stream::of(passed) {
-                        crate::stream::send::leave_wire(&s, Reason::Passed);
+                        crate::stream::leave::leave_wire(&s, Reason::Passed);
                     }
                 }
             }

@@ -5,7 +5,7 @@ use crate::patience::{self, SPINS};
 use crate::stream::wait::{self, Want};
 use crate::stream::{cutover, ending, ready};
 use crate::streams::Stream;
-use crate::threads::{self, Doing, Kind};
+use crate::threads::{self, DoingMany, Kind};
 use crate::{descriptors, errno, real};
 use core::sync::atomic::Ordering;
 use libc::{pollfd, POLLIN, POLLRDHUP};
@@ -59,7 +59,7 @@ pub fn poll(
         if c.streams == 0 {
             return plain();
         }
-        let _doing = Doing::begin_many(Kind::Many, c.streams);
+        let _doing = DoingMany::begin(Kind::Many, c.streams);
         // A promise that begins now sees the mark; one that was made meanwhile
         // is seen here.
         c = census(fds.iter().map(|p| p.fd));
@@ -72,8 +72,8 @@ pub fn poll(
 
 /// A poll in which at least one of `streams` is more than Plain.
 pub fn merged_poll(fds: &mut [pollfd], timeout_ns: Option<u64>, mask: Mask, streams: u64) -> i32 {
-    let doing = Doing::begin_many(Kind::SleepMany, streams);
-    let wake = doing.as_ref().map_or(-1, Doing::wake_fd);
+    let doing = DoingMany::begin(Kind::SleepMany, streams);
+    let wake = doing.wake_fd();
     let r = with_scratch(fds.len() * 2 + 1, |scratch| match scratch {
         Some(scratch) => Poll {
             fds,

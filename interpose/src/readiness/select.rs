@@ -2,7 +2,7 @@
 
 use super::poll::{self, Mask};
 use crate::errno;
-use crate::threads::{Doing, Kind};
+use crate::threads::{DoingMany, Kind};
 use libc::{fd_set, pollfd, POLLERR, POLLHUP, POLLIN, POLLOUT, POLLPRI};
 
 /// Descriptors of a merged select; fd_set itself ends at 1024.
@@ -92,7 +92,7 @@ pub fn select(
     let mut c = poll::census(watched());
     let mut doing = None;
     if !c.merged && c.streams != 0 {
-        doing = Doing::begin_many(Kind::Many, c.streams);
+        doing = Some(DoingMany::begin(Kind::Many, c.streams));
         c = poll::census(watched());
     }
     if !c.merged {

@@ -10,7 +10,7 @@ use super::wait;
 use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use crate::{descriptors, process, real, threads};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use rdma_engine::abi::arena::{flags, Phase, RxMode};
 use rdma_engine::abi::log::Event;
 use rdma_engine::abi::segment::sender_flags;
@@ -56,7 +56,7 @@ fn tell(s: &Stream, bits: u32) {
 /// Rings, whether armed or not: rare, and better once too often.
 fn wake_peer(s: &Stream) {
     if s.phase() == Phase::Attached {
-        wait::ring_if(s, true);
+        wait::ring(s);
     }
 }
 
@@ -179,10 +179,10 @@ pub fn after(c: Closing) {
 }
 
 fn log_end(s: &Stream) {
-    let (tx, rx) = (&s.slot.tx, &s.slot.rx);
+    let (tx, rx, tcp) = (&s.slot.tx, &s.slot.rx, &s.slot.tcp);
     let sum = |a: &AtomicU64, b: &AtomicU64| a.load(Ordering::Relaxed) + b.load(Ordering::Relaxed);
     let wire = sum(&tx.wire_bytes, &rx.wire_bytes);
-    s.log(Event::Closed, [wire, sum(&tx.tcp_bytes, &rx.tcp_bytes)]);
+    s.log(Event::Closed, [wire, sum(&tcp.sent, &tcp.received)]);
 }
 
 /// Frees what the stream has in this process, now or when no thread uses it any
@@ -254,7 +254,7 @@ pub fn dig() {
 }
 
 fn free(s: Stream, last: bool) {
-    let kept = s.local.kept.swap(0, Ordering::AcqRel) - 1;
+    let kept = take(&s.local.kept);
     if last && kept >= 0 {
         part(&s, kept);
     } else if last {
@@ -263,10 +263,8 @@ fn free(s: Stream, last: bool) {
     }
     // Before the side channel, whose end says that the last word has been spoken.
     descriptors::close(kept);
-    let side = s.local.side.swap(0, Ordering::AcqRel) - 1;
-    descriptors::close(side);
-    let listener = s.local.listener.swap(0, Ordering::AcqRel) - 1;
-    descriptors::close(listener);
+    descriptors::close(take(&s.local.side));
+    descriptors::close(take(&s.local.listener));
     if let Some(segment) = s.take_segment() {
         // SAFETY: no thread's mark names the stream, and its entry is gone.
         unsafe { segment.unmap() };
@@ -274,6 +272,15 @@ fn free(s: Stream, last: bool) {
     if last {
         streams::release(s);
     }
+}
+
+/// Takes one of our descriptors out of its place; -1 if there is none, which most
+/// streams find without a locked instruction.
+fn take(place: &AtomicI32) -> i32 {
+    if place.load(Ordering::Acquire) == 0 {
+        return -1;
+    }
+    place.swap(0, Ordering::AcqRel) - 1
 }
 
 /// exit(3): streams that this process alone holds end in good order. The kernel

@@ -5,10 +5,10 @@
 //! millisecond apart are: even with both ends asleep in between, the wire was
 //! measured to take half the time of TCP, at less processor time.)
 
-use crate::streams::Stream;
+use crate::streams::{self, Stream};
 use crate::{policy, startup};
 use core::sync::atomic::Ordering;
-use rdma_engine::abi::arena::{flags, Phase};
+use rdma_engine::abi::arena::{flags, Phase, Slot};
 use rdma_engine::sys;
 
 /// Each counted message may take this long, in ns; else the count starts again.
@@ -16,38 +16,57 @@ const PACE_NS: u64 = 20_000_000;
 
 /// After a call that moved `n` bytes of a stream that is not attached: counts
 /// it, and makes an offer, or takes the next step of one, when it is time.
-#[inline]
-pub fn after_plain(s: &Stream, fd: i32, n: usize) {
-    let heat = s
-        .slot
+#[inline(always)]
+pub fn after_plain(slot: &'static Slot, fd: i32, n: usize) {
+    let heat = slot
         .heat
         .load(Ordering::Relaxed)
         .wrapping_add(1 + (n as u64 >> 12));
-    s.slot.heat.store(heat, Ordering::Relaxed);
-    // Negative while an offer would be too early (see `rest`).
-    if heat as i64 >= startup::upgrade_after() as i64 {
-        hot(s, fd, heat);
+    slot.heat.store(heat, Ordering::Relaxed);
+    // The count is kept less the threshold: one word to look at.
+    if heat as i64 >= 0 {
+        hot(slot, fd, heat);
     }
 }
 
 #[cold]
-fn hot(s: &Stream, fd: i32, heat: u64) {
-    // The call may have outlived the descriptor, and the stream.
+#[inline(never)]
+fn hot(slot: &'static Slot, fd: i32, heat: u64) {
+    let Some(s) = streams::of_slot(slot) else {
+        return;
+    };
+    // The call may have outlived the descriptor.
     let fd = s.number(fd);
-    if fd < 0 || !s.slot.is(s.generation) {
+    if fd < 0 {
         return;
     }
+    let s = &s;
     if s.phase() == Phase::Offered {
-        s.slot.heat.store(0, Ordering::Relaxed);
+        set(s, 0);
         super::cutover::progress(s, fd);
         return;
     }
-    let heat = introduce(s, fd, heat);
+    let heat = introduce(s, fd, heat.wrapping_add(startup::upgrade_after()));
     if heat < startup::upgrade_after() {
-        s.slot.heat.store(heat, Ordering::Relaxed);
+        set(s, heat as i64);
     } else if judge(s, heat) {
         crate::rendezvous::offer(s, fd);
     }
+}
+
+/// Sets the count; negative while an offer would be too early.
+pub fn set(s: &Stream, count: i64) {
+    store(s.slot, count);
+}
+
+fn store(slot: &Slot, count: i64) {
+    let heat = count.wrapping_sub(startup::upgrade_after() as i64);
+    slot.heat.store(heat as u64, Ordering::Relaxed);
+}
+
+/// The count of a new stream.
+pub fn begin(slot: &Slot) {
+    store(slot, head_start() as i64);
 }
 
 /// Messages after which a stream is worth a look at its addresses.
@@ -55,7 +74,7 @@ const ADDRESSES_AFTER: u64 = 4;
 
 /// The count of a new stream begins so high that its first few messages lead to
 /// [`introduce`], which costs the others nothing.
-pub fn head_start() -> u64 {
+fn head_start() -> u64 {
     startup::upgrade_after().saturating_sub(ADDRESSES_AFTER)
 }
 
@@ -77,13 +96,13 @@ fn introduce(s: &Stream, fd: i32, heat: u64) -> u64 {
 /// No offer for a while: not even the clock is looked at for so many messages.
 pub fn rest(s: &Stream) {
     const MESSAGES: i64 = 1024;
-    s.slot.heat.store(-MESSAGES as u64, Ordering::Relaxed);
+    set(s, -MESSAGES);
 }
 
 /// No offer for a little while.
 pub fn pause(s: &Stream) {
     const MESSAGES: i64 = 64;
-    s.slot.heat.store(-MESSAGES as u64, Ordering::Relaxed);
+    set(s, -MESSAGES);
 }
 
 /// Is a stream whose count has reached `heat` worth an offer?
@@ -91,6 +110,6 @@ fn judge(s: &Stream, heat: u64) -> bool {
     let threshold = startup::upgrade_after();
     let now = sys::now_ns();
     let since = s.slot.heat_since.swap(now, Ordering::Relaxed);
-    s.slot.heat.store(0, Ordering::Relaxed);
+    set(s, 0);
     threshold <= 1 || since == 0 || now - since < PACE_NS * heat
 }

@@ -1,8 +1,44 @@
 //! A cursor over the program's buffers.
 
 use crate::faults;
+use core::ffi::c_void;
 use libc::iovec;
 use rdma_engine::ring::{Fault, RawMemory};
+
+/// The buffers of one call: a scatter array, or a single one, which is handed on in
+/// registers until somebody wants to see it as an array.
+pub trait Parts: Copy {
+    /// All of them.
+    fn all(&self) -> &[iovec];
+}
+
+impl Parts for &[iovec] {
+    fn all(&self) -> &[iovec] {
+        self
+    }
+}
+
+/// A single buffer.
+#[derive(Clone, Copy)]
+pub struct One(iovec);
+
+impl One {
+    /// `len` bytes at `base`.
+    #[inline(always)]
+    pub fn new(base: *mut c_void, len: usize) -> One {
+        One(iovec {
+            iov_base: base,
+            iov_len: len,
+        })
+    }
+}
+
+impl Parts for One {
+    #[inline]
+    fn all(&self) -> &[iovec] {
+        core::slice::from_ref(&self.0)
+    }
+}
 
 /// Buffers of one call, and how far it has come.
 #[derive(Clone, Copy)]

@@ -10,23 +10,27 @@
 //!
 //! * [`heat`] – is the stream worth an offer?
 //! * [`crate::rendezvous`] – offers: Plain to Offered to Attached.
-//! * [`cutover`] – promises, cuts, recalls.
+//! * [`cutover`] – promises, cuts, recalls; [`leave`] – back to TCP at once.
 //! * [`receive`], [`send`] – the data calls.
-//! * [`wait`] – the merged wait of one stream.
-//! * [`options`] – what only the kernel can honour.
+//! * [`wait`] – the merged wait of one stream; [`flow`] – readers at a writer's heels.
+//! * [`options`] – what only the kernel can honour; [`settings`] – what it is asked
+//!   about waiting.
 //! * [`ready`] – what poll and epoll report; [`ending`] – FIN, reset and death.
 //! * [`close`] – shutdown, close, exit.
 
 pub mod close;
 pub mod cutover;
 pub mod ending;
+mod flow;
 pub mod heat;
 pub mod iov;
+pub mod leave;
 pub mod open;
 pub mod options;
 pub mod ready;
 pub mod receive;
 pub mod send;
+pub mod settings;
 pub mod transfer;
 pub mod wait;
 
@@ -34,8 +38,10 @@ use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use crate::threads::{self, Doing, Kind};
 use crate::tls;
-use rdma_engine::abi::arena::flags;
+use core::sync::atomic::Ordering;
+use rdma_engine::abi::arena::{flags, Phase, Slot, Tcp};
 use rdma_engine::lock::{Acquired, Lock};
+use rdma_engine::sync::AtomicU64;
 
 /// The stream that `fd` names, if it is one.
 #[inline]
@@ -76,6 +82,14 @@ pub fn hold<'a>(s: &Stream, lock: &'a Lock) -> Held<'a> {
     }
 }
 
+impl Held<'_> {
+    /// Does nobody but this thread work on the direction?
+    #[inline]
+    pub fn alone(&self) -> bool {
+        self.lock.is_none()
+    }
+}
+
 impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
@@ -93,10 +107,72 @@ pub fn of_entry(entry: Entry) -> Option<Stream> {
     }
 }
 
-/// The stream that `fd` names, with the calling thread marked as `kind` on it,
-/// so that neither its slot nor its mapping is taken away meanwhile.
-#[inline(always)]
-pub fn enter(fd: i32, kind: Kind) -> Option<(Stream, Option<Doing>)> {
+/// A call on a stream, with the calling thread marked on it, so that neither its
+/// slot nor its mapping is taken away meanwhile. Holds what a call on a Plain
+/// stream needs, and nothing else.
+pub struct Inside {
+    index: u32,
+    slot: &'static Slot,
+    doing: Doing,
+}
+
+impl Inside {
+    /// The stream of table entry `entry`, on which the thread is marked.
+    #[inline(always)]
+    fn check(fd: i32, entry: u64, doing: Doing) -> Option<Inside> {
+        // Whoever frees the slot clears the entry first, and then looks at marks.
+        if fdtable::word_of(fd) != entry {
+            return None;
+        }
+        let (index, generation) = fdtable::stream_of(entry);
+        let slot = streams::slot(index)?;
+        slot.is(generation).then_some(Inside { index, slot, doing })
+    }
+
+    /// The stream, and the mark.
+    #[inline]
+    pub fn stream(self) -> Option<(Stream, Doing)> {
+        let generation = self.slot.generation.load(Ordering::Relaxed);
+        Some((streams::get(self.index, generation)?, self.doing))
+    }
+
+    /// Have the stream's ends found each other?
+    #[inline(always)]
+    pub fn is_attached(&self) -> bool {
+        self.slot.phase() == Phase::Attached
+    }
+
+    /// Makes the program's own call on a stream that is not attached; `count`
+    /// names the words that its bytes, and the call, are counted in.
+    #[inline(always)]
+    pub fn plainly(
+        self,
+        fd: i32,
+        call: impl FnOnce() -> isize,
+        count: impl FnOnce(&'static Tcp) -> (&'static AtomicU64, &'static AtomicU64),
+    ) -> isize {
+        let Inside { slot, doing, .. } = self;
+        let n = call();
+        drop(doing);
+        if n > 0 {
+            let (bytes, messages) = count(&slot.tcp);
+            add(bytes, n as u64);
+            add(messages, 1);
+            heat::after_plain(slot, fd, n as usize);
+        }
+        n
+    }
+}
+
+/// A statistic: not exact among threads, and cheap.
+#[inline]
+pub fn add(word: &AtomicU64, n: u64) {
+    word.store(word.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+}
+
+/// The stream that `fd` names, with the calling thread marked as `kind` on it.
+#[inline]
+pub fn enter(fd: i32, kind: Kind) -> Option<Inside> {
     let entry = fdtable::word_of(fd);
     if !fdtable::is_stream(entry) {
         if entry == 0 {
@@ -104,11 +180,36 @@ pub fn enter(fd: i32, kind: Kind) -> Option<(Stream, Option<Doing>)> {
         }
         return None;
     }
-    let (index, generation) = fdtable::stream_of(entry);
-    let doing = Doing::begin(kind, index);
-    // Whoever frees the slot clears the entry first, and then looks at marks.
-    if fdtable::word_of(fd) != entry {
-        return None;
+    let (index, _) = fdtable::stream_of(entry);
+    Inside::check(fd, entry, Doing::begin(kind, index))
+}
+
+/// What [`enter_first`] found.
+pub enum First {
+    /// No stream.
+    Other,
+    Stream(Inside),
+    /// Anything unusual: [`enter`] finds out.
+    Unusual,
+}
+
+/// [`enter`] for the usual case: no handler that interrupted a call, not the
+/// thread's first call. Few instructions, as each line of code that the kernel has
+/// driven out of the cache costs as much as one of data.
+#[inline(always)]
+pub fn enter_first(fd: i32, kind: Kind) -> First {
+    let entry = fdtable::word_of(fd);
+    if !fdtable::is_stream(entry) {
+        return if entry == 0 {
+            First::Unusual
+        } else {
+            First::Other
+        };
     }
-    Some((streams::get(index, generation)?, doing))
+    let (index, _) = fdtable::stream_of(entry);
+    let doing = Doing::begin_first(kind, index);
+    match doing.and_then(|d| Inside::check(fd, entry, d)) {
+        Some(inside) => First::Stream(inside),
+        None => First::Unusual,
+    }
 }

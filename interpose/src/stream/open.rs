@@ -14,12 +14,10 @@ pub fn connected(fd: i32, outgoing: bool) {
         if outgoing {
             s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
         }
-        let start = super::heat::head_start();
-        s.slot.heat.store(start, Ordering::Relaxed);
-        s.slot.opened.store(sys::now_ns(), Ordering::Relaxed);
-        s.slot
-            .heat_since
-            .store(s.slot.opened.load(Ordering::Relaxed), Ordering::Relaxed);
+        super::heat::begin(s.slot);
+        let now = sys::tick_ns();
+        s.slot.opened.store(now, Ordering::Relaxed);
+        s.slot.heat_since.store(now, Ordering::Relaxed);
         let (index, generation) = (s.index, s.generation);
         fdtable::set(fd, Entry::Stream { index, generation });
         s.log(Event::Opened, [fd as u64, u64::from(outgoing)]);

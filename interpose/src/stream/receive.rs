@@ -1,15 +1,15 @@
 //! The receiving calls.
 
-use super::iov::Iov;
+use super::iov::{Iov, Parts};
 use super::wait::{self, Waiter, Want};
-use super::{close, cutover, enter, heat, hold};
+use super::{add, close, cutover, enter, enter_first, hold, First, Held, Inside};
 use super::{ending, ready};
 use crate::errno;
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
-use rdma_engine::abi::arena::{flags, Phase, RxMode};
+use rdma_engine::abi::arena::{flags, RxMode};
 use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
@@ -18,49 +18,63 @@ use rdma_engine::ring::{Consumer, Peek, Pull};
 use rdma_engine::segment::Segment;
 use rdma_engine::{sys, syscall};
 
+/// Bytes after which the writer is told how far we are.
+const ENOUGH: usize = 4096;
+
 /// A receiving call that is served in the first place: how the message header,
 /// if any, is filled in is the hook's business.
 ///
 /// `plain` is the program's own call, made when the stream is Plain. Returns
 /// libc's convention: a count, or -1 and errno.
 #[inline(always)]
-pub fn receive(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) -> isize {
-    let Some((s, doing)) = enter(fd, Kind::PlainRecv) else {
-        return plain();
-    };
-    if s.phase() != Phase::Attached {
-        let n = plain();
-        drop(doing);
-        if n > 0 {
-            count_plain(&s, n as usize);
-            heat::after_plain(&s, fd, n as usize);
-        }
-        return n;
+pub fn receive(fd: i32, parts: impl Parts, fl: i32, plain: impl Fn() -> isize) -> isize {
+    match enter_first(fd, Kind::PlainRecv) {
+        First::Other => plain(),
+        First::Stream(inside) => begun(inside, fd, parts, fl, plain),
+        First::Unusual => unusual(fd, parts, fl, plain),
     }
-    attached(s, doing, fd, parts, fl, plain)
+}
+
+/// [`receive`] in a handler, as the thread's first call, or on a new descriptor.
+#[cold]
+#[inline(never)]
+fn unusual(fd: i32, parts: impl Parts, fl: i32, plain: impl Fn() -> isize) -> isize {
+    match enter(fd, Kind::PlainRecv) {
+        Some(inside) => begun(inside, fd, parts, fl, plain),
+        None => plain(),
+    }
+}
+
+/// [`receive`] on a stream.
+#[inline(always)]
+fn begun(inside: Inside, fd: i32, parts: impl Parts, fl: i32, plain: impl Fn() -> isize) -> isize {
+    if inside.is_attached() {
+        return attached(inside, fd, parts, fl, plain);
+    }
+    inside.plainly(fd, plain, |tcp| (&tcp.received, &tcp.receives))
 }
 
 /// [`receive`] for a stream whose ends have found each other.
 #[inline(never)]
 fn attached(
-    s: Stream,
-    doing: Option<Doing>,
+    inside: Inside,
     fd: i32,
-    parts: &[iovec],
+    parts: impl Parts,
     fl: i32,
     plain: impl FnOnce() -> isize,
 ) -> isize {
     if fl & (libc::MSG_OOB | libc::MSG_ERRQUEUE) != 0 {
         return plain();
     }
-    let mut iov = match Iov::new(parts) {
+    let Some((s, doing)) = inside.stream() else {
+        return plain();
+    };
+    let mut iov = match Iov::new(parts.all()) {
         Ok(iov) => iov,
         Err(_) => return plain(),
     };
-    if let Some(d) = &doing {
-        d.now(Kind::Use, s.index);
-    }
-    let n = merged(&s, fd, &mut iov, fl, doing.as_ref());
+    doing.now(Kind::Use, s.index);
+    let n = merged(&s, fd, &mut iov, fl, &doing);
     drop(doing);
     if close::any_grave() {
         close::dig();
@@ -71,15 +85,8 @@ fn attached(
 /// Counts bytes that came by TCP.
 #[inline]
 pub fn count_plain(s: &Stream, n: usize) {
-    let rx = &s.slot.rx;
-    add(&rx.tcp_bytes, n as u64);
-    add(&rx.messages, 1);
-}
-
-/// A statistic: not exact among threads, and cheap.
-#[inline]
-pub fn add(word: &rdma_engine::sync::AtomicU64, n: u64) {
-    word.store(word.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+    add(&s.slot.tcp.received, n as u64);
+    add(&s.slot.tcp.receives, 1);
 }
 
 /// What one look at the stream came to.
@@ -99,11 +106,14 @@ pub enum Once {
 }
 
 /// A receive in the merged manner; `-errno` or a count.
-fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) -> isize {
+fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: &Doing) -> isize {
     cutover::progress(s, fd);
     let mut total = 0usize;
     let mut waiter = Waiter::new(fd, Want::In);
     let whole = fl & MSG_WAITALL != 0 && fl & MSG_PEEK == 0;
+    if fl & MSG_DONTWAIT == 0 {
+        waiter.gather(s);
+    }
     loop {
         match once(s, waiter.fd, iov, fl, doing) {
             Once::Again => {}
@@ -126,7 +136,7 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: Option<&Doing>) ->
             Once::Got(n) => {
                 total += n;
                 iov.advance(n);
-                waiter.served(s);
+                waiter.got(s, n, iov.left());
                 if !whole || iov.left() == 0 {
                     return total as isize;
                 }
@@ -158,16 +168,12 @@ fn peeks_for_all(fl: i32) -> bool {
 }
 
 /// One look, which never blocks.
-fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: Option<&Doing>) -> Once {
-    if let Some(d) = doing {
-        d.now(Kind::PlainRecv, s.index);
-    }
+fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: &Doing) -> Once {
+    doing.now(Kind::PlainRecv, s.index);
     if s.slot.rx_mode() == RxMode::Plain {
         // A promise that begins now sees our mark and is taken back.
         let r = from_tcp(fd, iov, usize::MAX, fl);
-        if let Some(d) = doing {
-            d.now(Kind::Use, s.index);
-        }
+        doing.now(Kind::Use, s.index);
         if let Once::Got(n @ 1..) = r {
             if fl & MSG_PEEK == 0 {
                 count_plain(s, n);
@@ -178,14 +184,12 @@ fn once(s: &Stream, fd: i32, iov: &Iov, fl: i32, doing: Option<&Doing>) -> Once 
             r => r,
         };
     }
-    if let Some(d) = doing {
-        d.now(Kind::Use, s.index);
-    }
+    doing.now(Kind::Use, s.index);
     let Some(segment) = s.segment() else {
         return Once::Failed(libc::ECONNRESET);
     };
     let held = hold(s, &s.slot.rx.lock);
-    locked(s, fd, segment, iov, fl, held.stolen)
+    locked(s, fd, segment, iov, fl, &held)
 }
 
 /// Reads from TCP without blocking, `most` bytes at the most.
@@ -211,7 +215,12 @@ fn from_tcp(fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
 }
 
 /// A receive with the direction's lock held, after a promise.
-fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: bool) -> Once {
+fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held) -> Once {
+    let stolen = held.stolen;
+    if stolen {
+        // Its holder may have taken bytes, and not have come to the bell.
+        wait::ring(s);
+    }
     let rx = &s.slot.rx;
     match s.slot.rx_mode() {
         RxMode::Plain => return Once::Again,
@@ -263,7 +272,7 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, stolen: boo
             r => r,
         };
     }
-    from_ring(s, fd, segment, iov, fl)
+    from_ring(s, fd, segment, iov, fl, held.alone())
 }
 
 /// Has the sender cut over? Then its X is checked and taken.
@@ -334,11 +343,11 @@ fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32, stolen: bool) -
 }
 
 /// Takes bytes from the ring.
-fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once {
+fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, alone: bool) -> Once {
     let rx = &s.slot.rx;
     let d = segment.direction(s.into());
     let ring = segment.ring(s.into());
-    let c = Consumer::new(&ring, &rx.consumer, &d.cursor.consumed);
+    let c = Consumer::new(&ring, &rx.consumer, &d.cursor.consumed).alone(alone);
     let want = iov.left();
     if fl & MSG_PEEK != 0 && want > 0 {
         // Asked first: else more could come between the look and the record.
@@ -380,11 +389,11 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         if total == want && want > 0 {
             break;
         }
-        let pulled = c.pull(want - total, |mem, off, n| {
+        let pulled = c.pull_many(want - total, ENOUGH, |mem, off, n, done| {
             if discard {
                 Ok(n)
             } else {
-                iov.copy_out(mem, off, n, total)
+                iov.copy_out(mem, off, n, total + done)
             }
         });
         match pulled {
@@ -415,8 +424,8 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once 
         };
     }
     add(&rx.wire_bytes, total as u64);
-    add(&rx.messages, 1);
-    wait::ring_if(s, room_bell(s, segment));
+    add(&rx.wire_messages, 1);
+    wait::ring_if(s, room_bell(s, segment), &rx.room_rung);
     if turned {
         return Once::Turn(total);
     }
@@ -438,16 +447,17 @@ fn peek_ring(s: &Stream, segment: Segment, iov: &Iov) -> Result<usize, i32> {
 }
 
 /// After bytes were taken: does the sender wait for that room?
-fn room_bell(s: &Stream, segment: Segment) -> bool {
+fn room_bell(s: &Stream, segment: Segment) -> Option<u32> {
     let d = segment.direction(s.into());
     // The position was published by a SeqCst read-modify-write.
     if d.sender.room_armed.load(Ordering::Relaxed) == 0 {
-        return false;
+        return None;
     }
     let at = d.sender.room_at.load(Ordering::Relaxed);
     let taken = s.slot.rx.consumer.count();
     let reached = rdma_engine::abi::record::count_sub(taken, at) < 1 << 39;
-    reached && doorbell::must_ring(&d.sender.room_armed, &s.slot.rx.room_rung)
+    let due = || doorbell::must_ring(&d.sender.room_armed, &s.slot.rx.room_rung);
+    reached.then(due).flatten()
 }
 
 /// The peer does what no honest library does: its stream ends in a reset, and

@@ -1,16 +1,17 @@
 //! The sending calls.
 
 use super::cutover::{self, tx};
-use super::iov::Iov;
-use super::receive::{add, broken};
+use super::iov::{Iov, Parts};
+use super::leave::leave_wire;
+use super::receive::broken;
 use super::wait::{self, Waiter, Want};
-use super::{close, ending, enter, heat, hold, ready};
+use super::{add, close, ending, enter, enter_first, hold, ready, First, Held, Inside};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use crate::{errno, real};
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT};
-use rdma_engine::abi::arena::{flags, Phase};
+use rdma_engine::abi::arena::flags;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell;
@@ -25,42 +26,57 @@ const UNCHECKED: u32 = 256;
 /// A sending call. `plain` is the program's own call, made when the direction
 /// is on TCP. Returns libc's convention: a count, or -1 and errno.
 #[inline(always)]
-pub fn send(fd: i32, parts: &[iovec], fl: i32, plain: impl FnOnce() -> isize) -> isize {
-    let Some((s, doing)) = enter(fd, Kind::PlainSend) else {
-        return plain();
-    };
-    if s.phase() != Phase::Attached {
-        let n = plain();
-        drop(doing);
-        if n > 0 {
-            count_plain(&s, n as usize);
-            heat::after_plain(&s, fd, n as usize);
-        }
-        return n;
+pub fn send(fd: i32, parts: impl Parts, fl: i32, plain: impl Fn() -> isize) -> isize {
+    match enter_first(fd, Kind::PlainSend) {
+        First::Other => plain(),
+        First::Stream(inside) => begun(inside, fd, parts, fl, plain),
+        First::Unusual => unusual(fd, parts, fl, plain),
     }
-    attached(s, doing, fd, parts, fl, plain)
+}
+
+/// [`send`] in a handler, as the thread's first call, or on a new descriptor.
+#[cold]
+#[inline(never)]
+fn unusual(fd: i32, parts: impl Parts, fl: i32, plain: impl Fn() -> isize) -> isize {
+    match enter(fd, Kind::PlainSend) {
+        Some(inside) => begun(inside, fd, parts, fl, plain),
+        None => plain(),
+    }
+}
+
+/// [`send`] on a stream.
+#[inline(always)]
+fn begun(inside: Inside, fd: i32, parts: impl Parts, fl: i32, plain: impl Fn() -> isize) -> isize {
+    if inside.is_attached() {
+        return attached(inside, fd, parts, fl, plain);
+    }
+    inside.plainly(fd, plain, |tcp| (&tcp.sent, &tcp.sends))
 }
 
 /// [`send`] for a stream whose ends have found each other.
 #[inline(never)]
 fn attached(
-    s: Stream,
-    doing: Option<Doing>,
+    inside: Inside,
     fd: i32,
-    parts: &[iovec],
+    parts: impl Parts,
     fl: i32,
     plain: impl FnOnce() -> isize,
 ) -> isize {
-    let n = marked(s, doing, fd, parts, fl, plain);
+    let Some((s, doing)) = inside.stream() else {
+        return plain();
+    };
+    let n = marked(&s, &doing, fd, parts.all(), fl, plain);
+    drop(doing);
     if close::any_grave() {
         close::dig();
     }
     n
 }
 
+#[inline]
 fn marked(
-    s: Stream,
-    doing: Option<Doing>,
+    s: &Stream,
+    doing: &Doing,
     fd: i32,
     parts: &[iovec],
     fl: i32,
@@ -69,16 +85,14 @@ fn marked(
     let Ok(mut iov) = Iov::new(parts) else {
         return plain();
     };
-    if let Some(d) = &doing {
-        d.now(Kind::Use, s.index);
-    }
+    doing.now(Kind::Use, s.index);
     if fl & (libc::MSG_OOB | libc::MSG_ZEROCOPY) != 0 {
         let reason = if fl & libc::MSG_OOB != 0 {
             Reason::Urgent
         } else {
             Reason::ZeroCopy
         };
-        if !leave_wire(&s, reason) {
+        if !leave_wire(s, reason) {
             // The peer has not seen the last change of wire yet, and order goes
             // before everything.
             errno::set(libc::ENOBUFS);
@@ -86,33 +100,14 @@ fn marked(
         }
         return plain();
     }
-    merged(&s, fd, &mut iov, fl, doing.as_ref(), plain)
+    merged(s, fd, &mut iov, fl, doing, plain)
 }
 
 /// Counts bytes that went by TCP.
 #[inline]
 pub fn count_plain(s: &Stream, n: usize) {
-    add(&s.slot.tx.tcp_bytes, n as u64);
-    add(&s.slot.tx.messages, 1);
-}
-
-/// Settles that the stream goes back to TCP, and waits a little for the sending
-/// direction to be there (the receiver may not have seen the cut-over yet). False
-/// if it is not: the peer has read nothing for two seconds.
-pub fn leave_wire(s: &Stream, reason: Reason) -> bool {
-    crate::stream::open::pin(s, reason);
-    for _ in 0..2000 {
-        if !ready::tx_is_fast(s) || cutover::cut_back(s) {
-            return true;
-        }
-        let mut none = [libc::pollfd {
-            fd: -1,
-            events: 0,
-            revents: 0,
-        }];
-        rdma_engine::sys::ppoll(&mut none, Some(1_000_000));
-    }
-    false
+    add(&s.slot.tcp.sent, n as u64);
+    add(&s.slot.tcp.sends, 1);
 }
 
 /// What one attempt came to.
@@ -132,7 +127,7 @@ fn merged(
     fd: i32,
     iov: &mut Iov,
     fl: i32,
-    doing: Option<&Doing>,
+    doing: &Doing,
     plain: impl FnOnce() -> isize,
 ) -> isize {
     cutover::progress(s, fd);
@@ -191,26 +186,20 @@ fn by_tcp(
     iov: &Iov,
     fl: i32,
     total: usize,
-    doing: Option<&Doing>,
+    doing: &Doing,
     plain: &mut Option<impl FnOnce() -> isize>,
 ) -> Option<isize> {
-    if let Some(d) = doing {
-        d.now(Kind::PlainSend, s.index);
-    }
+    doing.now(Kind::PlainSend, s.index);
     // A cut-over that begins now sees our mark and is given up.
     if s.slot.tx.fast.load(Ordering::Acquire) != tx::PLAIN && !gone(s) && iov.left() > 0 {
-        if let Some(d) = doing {
-            d.now(Kind::Use, s.index);
-        }
+        doing.now(Kind::Use, s.index);
         return None;
     }
     let n = match plain.take() {
         Some(f) if total == 0 => f(),
         _ => rest_by_tcp(fd, iov, fl),
     };
-    if let Some(d) = doing {
-        d.now(Kind::Use, s.index);
-    }
+    doing.now(Kind::Use, s.index);
     if n > 0 {
         count_plain(s, n as usize);
     }
@@ -287,7 +276,7 @@ where
         cutover::update_limit(s, fd);
     }
     let held = hold(s, &s.slot.tx.lock);
-    locked(s, segment, want, window_only, held.stolen, fill)
+    locked(s, segment, want, window_only, &held, fill)
 }
 
 fn locked<F>(
@@ -295,7 +284,7 @@ fn locked<F>(
     segment: Segment,
     want: usize,
     window_only: bool,
-    stolen: bool,
+    held: &Held,
     mut fill: F,
 ) -> Once
 where
@@ -307,10 +296,15 @@ where
         return Once::OnTcp;
     }
     let ring = segment.ring(s.out());
-    let Some(p) = Producer::new(&ring, &t.producer, &d.cursor.consumed, stolen) else {
+    let Some(p) = Producer::new(&ring, &t.producer, &d.cursor.consumed, held.stolen) else {
         broken(s);
         return Once::Failed(libc::ECONNRESET);
     };
+    let p = p.alone(held.alone());
+    if held.stolen {
+        // Its holder may have published, and not have come to the bell.
+        wait::ring(s);
+    }
     let limit = t.limit.load(Ordering::Relaxed) as usize;
     let mut total = 0;
     while total < want {
@@ -321,7 +315,8 @@ where
             Push::Done(0) => break,
             Push::Done(n) => {
                 total += n;
-                wait::ring_if(s, doorbell::must_ring(&d.receiver.data_armed, &t.data_rung));
+                let due = doorbell::must_ring(&d.receiver.data_armed, &t.data_rung);
+                wait::ring_if(s, due, &t.data_rung);
             }
             Push::Full => break,
             Push::Fault(f) if total == 0 => return Once::Failed(f.0),
@@ -339,7 +334,7 @@ where
         return Once::Full;
     }
     add(&t.wire_bytes, total as u64);
-    add(&t.messages, 1);
+    add(&t.wire_messages, 1);
     s.local.answered.store(1, Ordering::Relaxed);
     Once::Put(total)
 }
@@ -382,7 +377,7 @@ impl Room {
     }
 
     /// The ring was full: waits, or widens. `Err` is an errno.
-    pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: Option<&Doing>) -> Result<(), i32> {
+    pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: &Doing) -> Result<(), i32> {
         if !self.window_only {
             let r = self.waiter.wait(s, dontwait, doing);
             self.tries = 0;

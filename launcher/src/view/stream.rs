@@ -102,14 +102,14 @@ impl Stream {
             out: Traffic {
                 state: out,
                 wire_bytes: long(&slot.tx.wire_bytes),
-                tcp_bytes: long(&slot.tx.tcp_bytes),
-                messages: long(&slot.tx.messages),
+                tcp_bytes: long(&slot.tcp.sent),
+                messages: long(&slot.tcp.sends).saturating_add(long(&slot.tx.wire_messages)),
             },
             inward: Traffic {
                 state: inward,
                 wire_bytes: long(&slot.rx.wire_bytes),
-                tcp_bytes: long(&slot.rx.tcp_bytes),
-                messages: long(&slot.rx.messages),
+                tcp_bytes: long(&slot.tcp.received),
+                messages: long(&slot.tcp.receives).saturating_add(long(&slot.rx.wire_messages)),
             },
             was_fast: slot.has(flags::WAS_FAST),
             reason: Reason::from_code(code),

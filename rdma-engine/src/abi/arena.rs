@@ -68,19 +68,34 @@ pub struct Address {
     pub ip: [AtomicU32; 4],
 }
 
+/// What has gone by TCP: bytes and calls. It stands in the slot's first line, with
+/// all else that a call on a Plain stream looks at: each line more would cost such
+/// a call some nanoseconds, as the kernel's own lines have driven ours out.
+#[repr(C)]
+pub struct Tcp {
+    pub sent: AtomicU64,
+    pub sends: AtomicU64,
+    pub received: AtomicU64,
+    pub receives: AtomicU64,
+}
+
 /// One end of a TCP stream.
 #[repr(C, align(64))]
 pub struct Slot {
     /// Odd while the slot is in use; counts its uses.
     pub generation: AtomicU32,
+    /// A [`Phase`].
+    pub phase: AtomicU32,
+    /// Messages and pieces of some KiB since `heat_since`, less those after which
+    /// the stream is worth an offer.
+    pub heat: AtomicU64,
+    pub tcp: Tcp,
+    /// Bits of [`flags`].
+    pub flags: AtomicU32,
     /// Next in the free list: index + 1, or 0.
     pub next: AtomicU32,
     /// Process ids that hold the end; 0 is «nobody».
     pub holders: [AtomicU32; HOLDERS],
-    /// Bits of [`flags`].
-    pub flags: AtomicU32,
-    /// A [`Phase`].
-    pub phase: AtomicU32,
     /// The [`super::reason::Reason`] why it is not Fast.
     pub reason: AtomicU32,
     /// Not 0: the reason why it may never be Fast again.
@@ -97,10 +112,8 @@ pub struct Slot {
     pub remote: Address,
     /// When it was opened, monotonic ns.
     pub opened: AtomicU64,
-    /// Start of the present count of messages, monotonic ns; see `heat`.
+    /// Start of the present count of messages, monotonic ns.
     pub heat_since: AtomicU64,
-    /// Messages and bytes counted since then.
-    pub heat: AtomicU64,
     pub tx: Tx,
     pub rx: Rx,
 }
@@ -121,10 +134,9 @@ pub struct Tx {
     pub room_number: AtomicU32,
     /// Times that a send found no room (edge-triggered EPOLLOUT).
     pub full: AtomicU32,
-    /// Bytes and messages so far.
-    pub tcp_bytes: AtomicU64,
+    /// Bytes and messages by the wire so far.
     pub wire_bytes: AtomicU64,
-    pub messages: AtomicU64,
+    pub wire_messages: AtomicU64,
     pub producer: ProducerState,
 }
 
@@ -146,9 +158,8 @@ pub struct Rx {
     pub room_rung: AtomicU32,
     /// Waits in a row that ended in a sleep (sporadic traffic).
     pub sleeps: AtomicU32,
-    pub tcp_bytes: AtomicU64,
     pub wire_bytes: AtomicU64,
-    pub messages: AtomicU64,
+    pub wire_messages: AtomicU64,
     pub consumer: ConsumerState,
 }
 
@@ -233,6 +244,7 @@ impl Address {
 
 impl Slot {
     /// Is the slot in use, and by this use?
+    #[inline]
     pub fn is(&self, generation: u32) -> bool {
         self.generation.load(Ordering::Acquire) == generation
     }
@@ -269,4 +281,5 @@ const _: () = {
     assert!(LOG_AT.is_multiple_of(core::mem::align_of::<log::Record>()));
     assert!(core::mem::size_of::<Slot>().is_multiple_of(64));
     assert!(core::mem::size_of::<Slot>() <= 2048);
+    assert!(core::mem::offset_of!(Slot, holders) <= 64);
 };

@@ -95,9 +95,15 @@ fn token(kind: u64, fd: i32) -> u64 {
 
 /// Every so many waits the kernel is asked even if rings have events.
 const ASK_EVERY: u32 = 8;
+/// Sets that were ever used: no more have to be looked at.
+static HIGH: AtomicU32 = AtomicU32::new(0);
+
 /// Sets in use.
 fn sets() -> impl Iterator<Item = &'static Set> {
-    TABLE.iter().filter(|s| s.users.load(Ordering::Acquire) > 0)
+    let high = HIGH.load(Ordering::Acquire) as usize;
+    TABLE[..high.min(SETS)]
+        .iter()
+        .filter(|s| s.users.load(Ordering::Acquire) > 0)
 }
 
 fn set_of(ep: i32) -> Option<&'static Set> {
@@ -116,6 +122,7 @@ pub fn created(fd: i32) {
             .compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
         {
+            HIGH.fetch_max(i as u32 + 1, Ordering::AcqRel);
             set.reset(fd);
             fdtable::set(fd, Entry::Epoll { index: i as u32 });
             return;

@@ -3,10 +3,9 @@
 
 use crate::anchors::ANCHORS;
 use crate::fdtable::{self, Entry};
-use crate::process;
 use crate::stream::settings::Settings;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use rdma_engine::abi::arena::{flags, Header, Phase, RxMode, Slot, HOLDERS, REASONS, SLOTS};
+use rdma_engine::abi::arena::{Header, Phase, Slot, SLOTS};
 use rdma_engine::abi::log::{Event, NO_SLOT};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena::{self, ArenaRef};
@@ -53,6 +52,33 @@ pub struct Local {
     pub epolls: AtomicU32,
 }
 
+impl Local {
+    /// Nothing is known of a new stream but its descriptor.
+    pub fn begin(&self, fd: i32) {
+        self.base.store(core::ptr::null_mut(), Ordering::Relaxed);
+        for place in [&self.side, &self.listener, &self.kept] {
+            place.store(0, Ordering::Relaxed);
+        }
+        for f in &self.fds[1..] {
+            f.store(0, Ordering::Relaxed);
+        }
+        self.fds[0].store(fd + 1, Ordering::Relaxed);
+        self.fd_count.store(1, Ordering::Relaxed);
+        for word in [
+            &self.calls,
+            &self.unchecked,
+            &self.answered,
+            &self.flow,
+            &self.spins,
+            &self.epolls,
+        ] {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.full_at.store(0, Ordering::Relaxed);
+        self.settings.forget();
+    }
+}
+
 /// A stream, as the code passes it around.
 #[derive(Clone, Copy)]
 pub struct Stream {
@@ -72,7 +98,7 @@ pub fn arena() -> Option<ArenaRef> {
     (!base.is_null()).then(|| unsafe { ArenaRef::at(base) })
 }
 
-fn header() -> Option<&'static Header> {
+pub fn header() -> Option<&'static Header> {
     arena().map(|a| a.header())
 }
 
@@ -87,7 +113,7 @@ pub fn log(event: Event, args: [u64; 2]) {
 static STATE: AtomicU32 = AtomicU32::new(0);
 
 /// The arena, made on first use: by the launcher, an ancestor, or by us.
-fn ensure() -> Option<ArenaRef> {
+pub fn ensure() -> Option<ArenaRef> {
     loop {
         if let Some(a) = arena() {
             return Some(a);
@@ -164,7 +190,7 @@ pub fn of_slot(slot: &Slot) -> Option<Stream> {
 
 /// Slot `index` as a stream, whatever its present use.
 #[inline(always)]
-fn at(index: u32) -> Option<Stream> {
+pub fn at(index: u32) -> Option<Stream> {
     let arena = arena()?;
     let locals = ANCHORS.locals.load(Ordering::Acquire);
     if index >= SLOTS || locals.is_null() {
@@ -199,167 +225,6 @@ pub fn owner_of(fd: i32) -> Option<&'static AtomicI32> {
             .into_iter()
             .find(|w| w.load(Ordering::Acquire) == fd + 1)
     })
-}
-
-/// Takes a slot for a new stream with descriptor `fd`. `None`: too many streams
-/// (or no memory): the stream stays on plain TCP, untracked.
-pub fn open(fd: i32) -> Option<Stream> {
-    let header = ensure()?.header();
-    let index = pop(header).or_else(|| fresh(header)).or_else(reclaim)?;
-    let s = at(index)?;
-    let slot = s.slot;
-    for h in &slot.holders[1..] {
-        h.store(0, Ordering::Relaxed);
-    }
-    slot.holders[0].store(process::pid(), Ordering::Relaxed);
-    for word in [&slot.flags, &slot.phase, &slot.pin, &slot.offers] {
-        word.store(0, Ordering::Relaxed);
-    }
-    slot.reason.store(Reason::Cold as u32, Ordering::Relaxed);
-    for word in [
-        &slot.retry_at,
-        &slot.heat_since,
-        &slot.opened,
-        &slot.tcp.sent,
-        &slot.tcp.sends,
-        &slot.tcp.received,
-        &slot.tcp.receives,
-        &slot.tx.wire_bytes,
-        &slot.tx.wire_messages,
-        &slot.rx.wire_bytes,
-        &slot.rx.wire_messages,
-        &slot.tx.epoch,
-        &slot.rx.epoch,
-    ] {
-        word.store(0, Ordering::Relaxed);
-    }
-    slot.tx.fast.store(0, Ordering::Relaxed);
-    slot.tx.full.store(0, Ordering::Relaxed);
-    slot.rx.mode.store(RxMode::Plain as u32, Ordering::Relaxed);
-    slot.rx.sleeps.store(0, Ordering::Relaxed);
-    slot.local.family_port.store(0, Ordering::Relaxed);
-    slot.remote.family_port.store(0, Ordering::Relaxed);
-    let l = s.local;
-    l.base.store(core::ptr::null_mut(), Ordering::Relaxed);
-    l.side.store(0, Ordering::Relaxed);
-    l.listener.store(0, Ordering::Relaxed);
-    l.kept.store(0, Ordering::Relaxed);
-    for f in &l.fds[1..] {
-        f.store(0, Ordering::Relaxed);
-    }
-    l.fds[0].store(fd + 1, Ordering::Relaxed);
-    l.fd_count.store(1, Ordering::Relaxed);
-    l.calls.store(0, Ordering::Relaxed);
-    l.unchecked.store(0, Ordering::Relaxed);
-    l.answered.store(0, Ordering::Relaxed);
-    l.flow.store(0, Ordering::Relaxed);
-    l.spins.store(0, Ordering::Relaxed);
-    l.full_at.store(0, Ordering::Relaxed);
-    l.settings.forget();
-    l.epolls.store(0, Ordering::Relaxed);
-    let generation = s.generation.wrapping_add(1) | 1;
-    slot.generation.store(generation, Ordering::Release);
-    Some(Stream { generation, ..s })
-}
-
-/// Gives a slot back. The caller knows that no thread uses it, and has closed
-/// the stream's descriptors and mapping.
-pub fn release(s: Stream) {
-    let Some(header) = header() else { return };
-    add_up(header, s.slot);
-    s.slot
-        .generation
-        .store(s.generation.wrapping_add(1), Ordering::Release);
-    push(header, s.index);
-}
-
-/// Adds an ended stream to the family's totals.
-fn add_up(header: &Header, slot: &Slot) {
-    header.streams.fetch_add(1, Ordering::Relaxed);
-    if slot.has(flags::WAS_FAST) {
-        header.fast.fetch_add(1, Ordering::Relaxed);
-    } else {
-        let code = slot.reason.load(Ordering::Relaxed) as usize;
-        header.reasons[code.min(REASONS - 1)].fetch_add(1, Ordering::Relaxed);
-    }
-    for (sum, word) in [
-        (&header.tcp_in, &slot.tcp.received),
-        (&header.tcp_out, &slot.tcp.sent),
-        (&header.wire_in, &slot.rx.wire_bytes),
-        (&header.wire_out, &slot.tx.wire_bytes),
-    ] {
-        let n = word.load(Ordering::Relaxed);
-        if n != 0 {
-            sum.fetch_add(n, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Puts a slot on the free list (a stack; the tag defeats ABA).
-fn push(header: &Header, index: u32) {
-    let Some(s) = at(index) else { return };
-    let mut head = header.free.load(Ordering::Acquire);
-    loop {
-        s.slot.next.store(head as u32, Ordering::Relaxed);
-        let new = (head >> 32).wrapping_add(1) << 32 | u64::from(index + 1);
-        match header
-            .free
-            .compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => return,
-            Err(now) => head = now,
-        }
-    }
-}
-
-fn pop(header: &Header) -> Option<u32> {
-    let mut head = header.free.load(Ordering::Acquire);
-    loop {
-        let index = (head as u32).checked_sub(1)?;
-        let next = at(index)?.slot.next.load(Ordering::Relaxed);
-        let new = (head >> 32).wrapping_add(1) << 32 | u64::from(next);
-        match header
-            .free
-            .compare_exchange(head, new, Ordering::AcqRel, Ordering::Acquire)
-        {
-            Ok(_) => return Some(index),
-            Err(now) => head = now,
-        }
-    }
-}
-
-fn fresh(header: &Header) -> Option<u32> {
-    header
-        .high
-        .fetch_update(Ordering::AcqRel, Ordering::Acquire, |h| {
-            (h < SLOTS).then_some(h + 1)
-        })
-        .ok()
-}
-
-/// When all slots are taken: takes one whose holders have all died without
-/// closing (`_exit`, SIGKILL).
-#[cold]
-fn reclaim() -> Option<u32> {
-    let header = header()?;
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..SLOTS {
-        let s = at(NEXT.fetch_add(1, Ordering::Relaxed) % SLOTS)?;
-        if s.generation & 1 == 1 && !s.has_live_holder() {
-            let ended = s.generation.wrapping_add(1);
-            let ours = s.slot.generation.compare_exchange(
-                s.generation,
-                ended,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            );
-            if ours.is_ok() {
-                add_up(header, s.slot);
-                return Some(s.index);
-            }
-        }
-    }
-    None
 }
 
 impl Stream {
@@ -458,84 +323,6 @@ impl Stream {
             }
         }
         self.local.fd_count.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-
-    /// Names a process as a holder; beyond [`HOLDERS`] it's a crowd for ever.
-    pub fn add_holder(&self, pid: u32) {
-        for h in &self.slot.holders {
-            let was = h.load(Ordering::Acquire);
-            if (was == 0 || !process::may_live(was))
-                && h.compare_exchange(was, pid, Ordering::AcqRel, Ordering::Acquire)
-                    .is_ok()
-            {
-                return;
-            }
-        }
-        self.slot.flags.fetch_or(flags::CROWD, Ordering::AcqRel);
-    }
-
-    /// Names a child that is about to be born; nothing dead is looked for.
-    pub fn add_unborn(&self, unborn: u32) {
-        self.slot.flags.fetch_or(flags::SHARED, Ordering::AcqRel);
-        for h in &self.slot.holders {
-            if h.compare_exchange(0, unborn, Ordering::AcqRel, Ordering::Acquire)
-                .is_ok()
-            {
-                return;
-            }
-        }
-        self.add_holder(unborn);
-    }
-
-    /// The child has been born: parent and child both say so, the first to come
-    /// replaces the word.
-    pub fn name_unborn(&self, unborn: u32, pid: u32) {
-        let known = |h: &AtomicU32| h.load(Ordering::Acquire) == pid;
-        if self.slot.holders.iter().any(known) {
-            return;
-        }
-        for h in &self.slot.holders {
-            if h.compare_exchange(unborn, pid, Ordering::AcqRel, Ordering::Acquire)
-                .is_ok()
-            {
-                return;
-            }
-        }
-    }
-
-    /// Takes this name off again.
-    pub fn remove_holder(&self, pid: u32) {
-        for h in &self.slot.holders {
-            if h.compare_exchange(pid, 0, Ordering::AcqRel, Ordering::Acquire)
-                .is_ok()
-            {
-                return;
-            }
-        }
-    }
-
-    /// Is process `pid` named as a holder?
-    pub fn is_held_by(&self, pid: u32) -> bool {
-        let named = |h: &AtomicU32| h.load(Ordering::Acquire) == pid;
-        self.slot.holders.iter().any(named)
-    }
-
-    /// Does this process alone hold the end?
-    pub fn is_sole(&self) -> bool {
-        let me = process::pid();
-        !self.slot.has(flags::CROWD)
-            && self.slot.holders.iter().all(|h| {
-                let pid = h.load(Ordering::Acquire);
-                pid == 0 || pid == me || !process::may_live(pid)
-            })
-    }
-
-    fn has_live_holder(&self) -> bool {
-        self.slot.has(flags::CROWD)
-            || self.slot.holders[..HOLDERS].iter().any(|h| {
-                let pid = h.load(Ordering::Acquire);
-                pid != 0 && process::may_live(pid)
-            })
     }
 
     /// Says why the stream is not Fast.

@@ -2,6 +2,7 @@
 
 use crate::fdtable::{self, Entry};
 use crate::patience::{self, SPINS};
+use crate::stream::bell;
 use crate::stream::wait::{self, Want};
 use crate::stream::{cutover, ending, ready};
 use crate::streams::Stream;
@@ -227,10 +228,10 @@ impl Poll<'_> {
         for p in self.fds.iter() {
             if let Some(s) = merged(p.fd) {
                 if s.slot.rx_mode() != RxMode::Plain {
-                    wait::arm(&s, Want::In);
+                    bell::arm(&s, Want::In);
                 }
                 if p.events & libc::POLLOUT != 0 && ready::tx_is_fast(&s) {
-                    wait::arm(&s, Want::Out);
+                    bell::arm(&s, Want::Out);
                 }
             }
         }
@@ -283,7 +284,7 @@ impl Poll<'_> {
                 None => scratch[i].revents,
                 Some(s) => {
                     if scratch[n + i].revents != 0 {
-                        wait::answer_side(&s, scratch[n + i].revents);
+                        bell::answer_side(&s, scratch[n + i].revents);
                     }
                     ending::note_tcp(&s, scratch[i].revents);
                     if ours(&s) {

@@ -5,8 +5,8 @@
 //! has accepted lies in the segment, which the peer has mapped too: it arrives
 //! whatever becomes of us.
 
+use super::bell;
 use super::ready;
-use super::wait;
 use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use crate::{descriptors, process, real, threads};
@@ -56,7 +56,7 @@ fn tell(s: &Stream, bits: u32) {
 /// Rings, whether armed or not: rare, and better once too often.
 fn wake_peer(s: &Stream) {
     if s.phase() == Phase::Attached {
-        wait::ring(s);
+        bell::ring(s);
     }
 }
 
@@ -270,7 +270,7 @@ fn free(s: Stream, last: bool) {
         unsafe { segment.unmap() };
     }
     if last {
-        streams::release(s);
+        crate::slots::release(s);
     }
 }
 

@@ -4,7 +4,7 @@
 //! either end (invariant I2). The receiver sees to its own side before it
 //! promises, the sender to its own before it cuts.
 
-use crate::stream::wait;
+use super::bell;
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
 use crate::{startup, tls};
@@ -360,7 +360,7 @@ pub fn cut_back(s: &Stream) -> bool {
     });
     if done {
         let rung = &s.slot.tx.data_rung;
-        wait::ring_if(s, must_ring_after_store(&d.receiver.data_armed, rung), rung);
+        bell::ring_if(s, must_ring_after_store(&d.receiver.data_armed, rung), rung);
         crate::readiness::epoll::watch(s);
         threads::wake_sleepers(s.index);
     }

@@ -4,10 +4,10 @@
 //! library says in the segment before a shutdown or a close, and the end of the
 //! side channel, make the difference.
 
+use super::bell;
 use super::cutover::tx;
 use super::ready::{in_flight, kernel_bits, left_on_tcp, peer_flags, rx_is_on_ring};
 use super::receive::{broken, Once};
-use super::wait;
 use crate::streams::Stream;
 use core::sync::atomic::Ordering;
 use libc::{POLLERR, POLLHUP, POLLIN, POLLRDHUP};
@@ -107,7 +107,7 @@ pub(super) fn is_dead(s: &Stream) -> bool {
         revents: 0,
     }];
     if !s.slot.has(flags::PEER_GONE) && sys::ppoll(&mut p, Some(FIN_MAY_TAKE_NS)) > 0 {
-        wait::peer_gone(s);
+        bell::peer_gone(s);
     }
     if !s.slot.has(flags::PEER_GONE) {
         s.slot.flags.fetch_or(flags::HALF_CLOSED, Ordering::AcqRel);
@@ -259,7 +259,7 @@ pub fn check_peer(s: &Stream, fd: i32) {
     let mut p = [entry(s.side(), 0), entry(fd, POLLRDHUP)];
     sys::ppoll(&mut p, Some(0));
     if p[0].revents & (POLLHUP | POLLERR) != 0 {
-        wait::peer_gone(s);
+        bell::peer_gone(s);
     }
     note_tcp(s, p[1].revents);
 }

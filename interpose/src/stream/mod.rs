@@ -12,12 +12,13 @@
 //! * [`crate::rendezvous`] – offers: Plain to Offered to Attached.
 //! * [`cutover`] – promises, cuts, recalls; [`leave`] – back to TCP at once.
 //! * [`receive`], [`send`] – the data calls.
-//! * [`wait`] – the merged wait of one stream; [`flow`] – readers at a writer's heels.
+//! * [`wait`] – the merged wait of one stream; [`bell`] – doorbells; [`flow`] – readers at a writer's heels.
 //! * [`options`] – what only the kernel can honour; [`settings`] – what it is asked
 //!   about waiting.
 //! * [`ready`] – what poll and epoll report; [`ending`] – FIN, reset and death.
 //! * [`close`] – shutdown, close, exit.
 
+pub mod bell;
 pub mod close;
 pub mod cutover;
 pub mod ending;

@@ -1,7 +1,8 @@
 //! Streams are born: by connect, by accept, or seen for the first time.
 
 use crate::fdtable::{self, Entry};
-use crate::streams::{self, Stream};
+use crate::slots;
+use crate::streams::Stream;
 use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Address};
 use rdma_engine::abi::log::Event;
@@ -10,7 +11,7 @@ use rdma_engine::{sys, syscall};
 
 /// `fd` is a connected (or connecting) TCP socket from now on.
 pub fn connected(fd: i32, outgoing: bool) {
-    if let Some(s) = streams::open(fd) {
+    if let Some(s) = slots::open(fd) {
         if outgoing {
             s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
         }

@@ -1,7 +1,8 @@
 //! The receiving calls.
 
+use super::bell;
 use super::iov::{Iov, Parts};
-use super::wait::{self, Waiter, Want};
+use super::wait::{Waiter, Want};
 use super::{add, close, cutover, enter, enter_first, hold, First, Held, Inside};
 use super::{ending, ready};
 use crate::errno;
@@ -219,7 +220,7 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held
     let stolen = held.stolen;
     if stolen {
         // Its holder may have taken bytes, and not have come to the bell.
-        wait::ring(s);
+        bell::ring(s);
     }
     let rx = &s.slot.rx;
     match s.slot.rx_mode() {
@@ -425,7 +426,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, alone: b
     }
     add(&rx.wire_bytes, total as u64);
     add(&rx.wire_messages, 1);
-    wait::ring_if(s, room_bell(s, segment), &rx.room_rung);
+    bell::ring_if(s, room_bell(s, segment), &rx.room_rung);
     if turned {
         return Once::Turn(total);
     }

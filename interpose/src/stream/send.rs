@@ -1,10 +1,11 @@
 //! The sending calls.
 
+use super::bell;
 use super::cutover::{self, tx};
 use super::iov::{Iov, Parts};
 use super::leave::leave_wire;
 use super::receive::broken;
-use super::wait::{self, Waiter, Want};
+use super::wait::{Waiter, Want};
 use super::{add, close, ending, enter, enter_first, hold, ready, First, Held, Inside};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
@@ -303,7 +304,7 @@ where
     let p = p.alone(held.alone());
     if held.stolen {
         // Its holder may have published, and not have come to the bell.
-        wait::ring(s);
+        bell::ring(s);
     }
     let limit = t.limit.load(Ordering::Relaxed) as usize;
     let mut total = 0;
@@ -316,7 +317,7 @@ where
             Push::Done(n) => {
                 total += n;
                 let due = doorbell::must_ring(&d.receiver.data_armed, &t.data_rung);
-                wait::ring_if(s, due, &t.data_rung);
+                bell::ring_if(s, due, &t.data_rung);
             }
             Push::Full => break,
             Push::Fault(f) if total == 0 => return Once::Failed(f.0),

@@ -4,8 +4,9 @@
 use super::super::register::{bits, Registration, EDGE, HOT, TAKEN, VALID};
 use super::{sets, token, Set, KIND, LOCAL, SIDE, TOKEN, TOKEN_MASK};
 use crate::descriptors;
+use crate::stream::bell;
 use crate::stream::ready;
-use crate::stream::wait::{self, Want};
+use crate::stream::wait::Want;
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
 use core::sync::atomic::{fence, Ordering};
@@ -84,12 +85,12 @@ impl Set {
     pub(super) fn arm(&self, s: &Stream, r: &Registration) {
         let (data, room) = r.bells(s);
         if data {
-            wait::arm(s, Want::In);
+            bell::arm(s, Want::In);
         }
         // With room now the bell would ring for nothing. Who fills the ring later makes
         // the stream hot again (`Waiter::look_once`).
         if room && !s.segment().is_some_and(|g| ready::writable(s, g)) {
-            wait::arm(s, Want::Out);
+            bell::arm(s, Want::Out);
         }
     }
 
@@ -157,7 +158,7 @@ impl Set {
             // The end is found by draining, unless too many doorbells stand before it.
             let ended = events as i16 & (libc::POLLHUP | libc::POLLERR) != 0;
             let now = if ended { kernel_bits(s.side()) } else { 0 };
-            wait::answer_side(&s, now);
+            bell::answer_side(&s, now);
         } else if r.tcp_edge(&s, kernel_bits(s.number(fd)) as u32) {
             r.set(EDGE);
         }

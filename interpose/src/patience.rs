@@ -17,25 +17,27 @@ pub const SPINS: u32 = 12;
 /// The yielding stage, in ns: by default, and in the latency profile.
 const YIELD_NS: u64 = 20_000;
 const LATENCY_NS: u64 = 200_000;
-/// A yield this long went to somebody who does not yield; so many of them in a
-/// row, to a program that computes. (A busy pair of our own may keep its
-/// processors for a while too, but not each time.)
+/// A yield this long went to somebody who does not yield.
 const LONG_YIELD_NS: u64 = 150_000;
-const LONG_YIELDS: u64 = 4;
+/// Yields may lose so much to such programs in a window of time. (A busy pair of our
+/// own may keep its processors for a while too, but not often.)
+const WINDOW_NS: u64 = 64_000_000;
+const LOSS_NS: u64 = 8_000_000;
 /// Waits in a row that ended asleep, after which spinning is tried only now and
 /// then.
 const SLEEPY: u32 = 8;
 const NOW_AND_THEN: u32 = 32;
 
-/// How long yielding is given up after a long yield: at first, and at the most.
-const GIVE_UP_NS: u64 = 4_000_000;
-const GIVE_UP_MOST_NS: u64 = 256_000_000;
+/// How long yielding is given up: at first, and at the most.
+const GIVE_UP_NS: u64 = 16_000_000;
+const GIVE_UP_MOST_NS: u64 = 512_000_000;
 
 /// Until when yielding is given up (monotonic ns), and for how long the last time.
 static GIVEN_UP_UNTIL: AtomicU64 = AtomicU64::new(0);
 static GIVE_UP_SPAN: AtomicU64 = AtomicU64::new(GIVE_UP_NS);
-/// Long yields in a row.
-static LONG: AtomicU64 = AtomicU64::new(0);
+/// When the present window began, and what was lost since.
+static WINDOW: AtomicU64 = AtomicU64::new(0);
+static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Is polling worth a try after `sleeps` waits in a row that ended asleep?
 #[inline]
@@ -89,19 +91,31 @@ pub fn yield_until(deadline: Option<u64>, mut check: impl FnMut() -> bool) -> Op
 /// Learns from how long a yield took; says whether that was long.
 #[inline]
 fn judge(now: u64, took: u64) -> bool {
-    if took <= LONG_YIELD_NS {
-        if LONG.load(Ordering::Relaxed) != 0 {
-            LONG.store(0, Ordering::Relaxed);
-            GIVE_UP_SPAN.store(GIVE_UP_NS, Ordering::Relaxed);
-        }
-        return false;
+    let long = took > LONG_YIELD_NS;
+    if long {
+        lose(now, took);
     }
-    let long = LONG.load(Ordering::Relaxed) + 1;
-    LONG.store(long, Ordering::Relaxed);
-    if long >= LONG_YIELDS {
-        let span = GIVE_UP_SPAN.load(Ordering::Relaxed);
-        GIVEN_UP_UNTIL.store(now + span, Ordering::Relaxed);
-        GIVE_UP_SPAN.store((span * 2).min(GIVE_UP_MOST_NS), Ordering::Relaxed);
+    long
+}
+
+/// A long yield has ended. (Threads may get in each other's way here; it is a guess.)
+#[cold]
+fn lose(now: u64, took: u64) {
+    let mut lost = took;
+    if now < WINDOW.load(Ordering::Relaxed) + WINDOW_NS {
+        lost += LOST.load(Ordering::Relaxed);
+    } else {
+        // The last window went by without much loss.
+        WINDOW.store(now, Ordering::Relaxed);
+        GIVE_UP_SPAN.store(GIVE_UP_NS, Ordering::Relaxed);
     }
-    true
+    if lost < LOSS_NS {
+        LOST.store(lost, Ordering::Relaxed);
+        return;
+    }
+    let span = GIVE_UP_SPAN.load(Ordering::Relaxed);
+    GIVEN_UP_UNTIL.store(now + span, Ordering::Relaxed);
+    GIVE_UP_SPAN.store((span * 2).min(GIVE_UP_MOST_NS), Ordering::Relaxed);
+    LOST.store(0, Ordering::Relaxed);
+    WINDOW.store(now + span, Ordering::Relaxed);
 }

@@ -6,15 +6,13 @@
 
 use crate::streams::Local;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 /// The addresses; null until the table is there.
 #[repr(C, align(64))]
 pub struct Anchors {
-    /// The descriptor table's ([`crate::fdtable`]), and how many entries it has: none
-    /// before it is there.
+    /// The descriptor table's ([`crate::fdtable`]).
     pub descriptors: AtomicPtr<AtomicU64>,
-    pub entries: AtomicU32,
     /// The arena's, and that of what is this process's own ([`crate::streams`]).
     pub arena: AtomicPtr<u8>,
     pub locals: AtomicPtr<Local>,
@@ -23,7 +21,6 @@ pub struct Anchors {
 /// This process's.
 pub static ANCHORS: Anchors = Anchors {
     descriptors: AtomicPtr::new(null_mut()),
-    entries: AtomicU32::new(0),
     arena: AtomicPtr::new(null_mut()),
     locals: AtomicPtr::new(null_mut()),
 };

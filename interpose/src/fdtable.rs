@@ -75,8 +75,6 @@ pub fn init() -> bool {
     match unsafe { sys::mmap(core::ptr::null_mut(), LIMIT * 8, flags, -1) } {
         Some(p) => {
             ANCHORS.descriptors.store(p.cast(), Ordering::Release);
-            // Partner: the load in `word`.
-            ANCHORS.entries.store(LIMIT as u32, Ordering::Release);
             true
         }
         None => false,
@@ -85,11 +83,11 @@ pub fn init() -> bool {
 
 #[inline(always)]
 fn word(fd: c_int) -> Option<&'static AtomicU64> {
-    // No negative number is below.
-    if fd as u32 >= ANCHORS.entries.load(Ordering::Acquire) {
+    let p = ANCHORS.descriptors.load(Ordering::Acquire);
+    // No negative number is below the limit.
+    if fd as u32 >= LIMIT as u32 || p.is_null() {
         return None;
     }
-    let p = ANCHORS.descriptors.load(Ordering::Relaxed);
     // SAFETY: in bounds of a table that is never unmapped.
     Some(unsafe { &*p.add(fd as u32 as usize) })
 }

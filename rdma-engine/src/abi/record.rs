@@ -58,9 +58,6 @@ pub fn padded(len: u32) -> u32 {
 pub enum Record {
     /// `len` bytes of the program's data follow.
     Data { len: u32, count: u64 },
-    /// Nothing of worth in the next `len` bytes (multiple of 8). Readers pass it;
-    /// no writer of this version needs it.
-    Skip { len: u32, count: u64 },
     /// The stream goes on at the start of chunk `chunk`.
     Goto { chunk: u32, count: u64 },
     /// The stream goes on over TCP; this direction's epoch ends.
@@ -68,9 +65,8 @@ pub enum Record {
 }
 
 const KIND_DATA: u64 = 1;
-const KIND_SKIP: u64 = 2;
-const KIND_GOTO: u64 = 3;
-const KIND_CUT_BACK: u64 = 4;
+const KIND_GOTO: u64 = 2;
+const KIND_CUT_BACK: u64 = 3;
 
 impl Record {
     /// The header word; never zero.
@@ -78,7 +74,6 @@ impl Record {
     pub fn encode(self) -> u64 {
         let (kind, len, count) = match self {
             Record::Data { len, count } => (KIND_DATA, len, count),
-            Record::Skip { len, count } => (KIND_SKIP, len, count),
             Record::Goto { chunk, count } => (KIND_GOTO, chunk, count),
             Record::CutBack { count } => (KIND_CUT_BACK, 0, count),
         };
@@ -100,7 +95,6 @@ impl Record {
         let room = room?;
         match word >> 20 & 0xf {
             KIND_DATA if len > 0 && padded(len) <= room => Some(Record::Data { len, count }),
-            KIND_SKIP if len.is_multiple_of(8) && len <= room => Some(Record::Skip { len, count }),
             KIND_CUT_BACK if len == 0 => Some(Record::CutBack { count }),
             _ => None,
         }
@@ -110,10 +104,9 @@ impl Record {
     #[inline]
     pub fn count(self) -> u64 {
         match self {
-            Record::Data { count, .. }
-            | Record::Skip { count, .. }
-            | Record::Goto { count, .. }
-            | Record::CutBack { count } => count,
+            Record::Data { count, .. } | Record::Goto { count, .. } | Record::CutBack { count } => {
+                count
+            }
         }
     }
 }
@@ -157,10 +150,10 @@ impl Pos {
             count_add(self.count(), u64::from(len)),
         )
     }
-    /// The place behind a SKIP record over `len` bytes.
+    /// The place behind a cut-back record that stands here.
     #[inline]
-    pub fn after_skip(self, len: u32) -> Pos {
-        Pos::new(self.off() + HEADER + len, self.count())
+    pub fn after_cut_back(self) -> Pos {
+        Pos::new(self.off() + HEADER, self.count())
     }
     /// The start of `chunk`, at the same stream position.
     #[inline]

@@ -55,8 +55,6 @@ pub struct SenderWords {
     pub flags: AtomicU32,
     /// Bell of a sender that waits for room (see [`crate::doorbell`]).
     pub room_armed: AtomicU32,
-    /// The processor that the sender ran on last, plus 1.
-    pub cpu: AtomicU32,
     /// With `room_armed`: ring when this stream position has been taken.
     pub room_at: AtomicU64,
 }

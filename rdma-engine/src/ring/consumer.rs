@@ -157,7 +157,7 @@ impl<'a, M: Memory> Consumer<'a, M> {
     }
 
     /// Moves over records without data; returns the head and what stands there
-    /// (never a SKIP or a GOTO).
+    /// (never a GOTO).
     #[inline]
     fn settle(&self) -> (Pos, Result<Option<Record>, ()>) {
         let mut empty = 0;
@@ -168,12 +168,7 @@ impl<'a, M: Memory> Consumer<'a, M> {
                 continue;
             }
             match head {
-                Ok(Some(Record::Skip { .. } | Record::Goto { .. })) if empty == EMPTY_RECORDS => {
-                    return (pos, Err(()));
-                }
-                Ok(Some(Record::Skip { len, .. })) => {
-                    cas(&self.st.pos, pos.0, pos.after_skip(len).0);
-                }
+                Ok(Some(Record::Goto { .. })) if empty == EMPTY_RECORDS => return (pos, Err(())),
                 Ok(Some(Record::Goto { chunk, .. })) => self.leave_chunk(pos, chunk),
                 Ok(None) => {
                     // A frame may have ended between taking and publishing.
@@ -370,7 +365,6 @@ impl<'a, M: Memory> Consumer<'a, M> {
                     empty = 0;
                     Pos::new(pos.off(), count).after_data(len)
                 }
-                Ok(Some(Record::Skip { len, .. })) => pos.after_skip(len),
                 Ok(Some(Record::Goto { chunk, .. })) => pos.in_chunk(chunk),
                 _ => return pos,
             };
@@ -385,7 +379,7 @@ impl<'a, M: Memory> Consumer<'a, M> {
     pub fn pass_cut_back(&self) -> bool {
         let (pos, head) = self.settle();
         matches!(head, Ok(Some(Record::CutBack { .. })))
-            && cas(&self.st.pos, pos.0, pos.after_skip(0).0)
+            && cas(&self.st.pos, pos.0, pos.after_cut_back().0)
     }
 
     /// Publishes our position, if no other frame has published a later one.

@@ -131,9 +131,8 @@ impl ProducerState {
             } else {
                 match Record::decode(header, at.at()).filter(|r| r.count() == at.count()) {
                     Some(Record::Data { len, .. }) => behind(at.after_data(len)),
-                    Some(Record::Skip { len, .. }) => behind(at.after_skip(len)),
                     Some(Record::CutBack { .. }) if epoch != Some(at) => Look::Ended(at),
-                    Some(Record::CutBack { .. }) => behind(at.after_skip(0)),
+                    Some(Record::CutBack { .. }) => behind(at.after_cut_back()),
                     Some(Record::Goto { chunk, .. }) => {
                         let was = self.chunks.word(at);
                         if self.pos.load(Ordering::Acquire) != word {

@@ -219,7 +219,7 @@ impl<'a, M: Memory> Producer<'a, M> {
                         count: place.at.count(),
                     };
                     if self.st.claim(place, self.alone)
-                        && self.publish(place.at, place.at.after_skip(0), record)
+                        && self.publish(place.at, place.at.after_cut_back(), record)
                     {
                         return true;
                     }

@@ -236,29 +236,6 @@ fn epochs_follow_each_other() {
     }
 }
 
-/// Nobody writes SKIP records any more, but a reader passes them.
-#[test]
-fn skip_records_are_passed() {
-    let w = Wire::new();
-    let put = |at: u32, r: Record| w.mem.header(at).store(r.encode(), Ordering::Relaxed);
-    put(0, Record::Skip { len: 24, count: 0 });
-    put(32, Record::Goto { chunk: 2, count: 0 });
-    put(2 << CHUNK_SHIFT, Record::Skip { len: 0, count: 0 });
-    put((2 << CHUNK_SHIFT) + 8, Record::Data { len: 3, count: 0 });
-    put((2 << CHUNK_SHIFT) + 24, Record::Skip { len: 8, count: 3 });
-    put((2 << CHUNK_SHIFT) + 40, Record::CutBack { count: 3 });
-    assert_eq!(w.look(10).len(), 3);
-    assert_eq!(
-        w.consumer().tail(Pos(0)),
-        Pos::new((2 << CHUNK_SHIFT) + 40, 3)
-    );
-    let mut got = Vec::new();
-    assert_eq!(w.pull(&mut got, 10), Pull::Data(3));
-    assert_eq!(w.pull(&mut got, 10), Pull::CutBack);
-    assert!(w.consumer().pass_cut_back());
-    assert_eq!(w.pull(&mut got, 10), Pull::Empty);
-}
-
 #[test]
 fn a_tail_grows_with_each_record_and_with_nothing_else() {
     let w = Wire::new();

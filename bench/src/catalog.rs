@@ -5,7 +5,7 @@
 
 use crate::experiment::{Experiment, Placement};
 use crate::machine;
-use crate::micro::{hookcost::HookCost, idle::Idle, ping::PingPong};
+use crate::micro::{busy::Beside, hookcost::HookCost, idle::Idle, ping::PingPong};
 use crate::tools::{
     netperf::{Length, Netperf},
     nptcp::Nptcp,
@@ -286,6 +286,17 @@ fn many() -> Vec<Work> {
             "  the slowest of them",
             1.6,
         ),
+        Work::new(
+            "netperf-rr-1-busy",
+            Beside(netperf("TCP_RR", &["-r", "1,1"])),
+            vec![metric(
+                "TCP_RR beside a computing program a core",
+                "rate",
+                Unit::Rate,
+                Goal::None,
+            )],
+        )
+        .at(&[TwoCores], &[TwoCores]),
         redis("redis-get-1", "redis-benchmark GET -c 1", 1, 30_000),
         redis("redis-get-50", "redis-benchmark GET -c 50", 50, 60_000),
     ]

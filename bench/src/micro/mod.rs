@@ -1,6 +1,7 @@
 //! Our own small programs, for what no real program measures. Each runs as a child process of its own,
 //! plain or under Sidewire like any other program, and prints one line of JSON when it ends.
 
+pub mod busy;
 pub mod hookcost;
 pub mod idle;
 pub mod ping;
@@ -33,6 +34,7 @@ pub enum Role {
         port: u16,
         rounds: u32,
     },
+    Busy,
 }
 
 pub fn run(role: Role) -> ExitCode {
@@ -46,6 +48,7 @@ pub fn run(role: Role) -> ExitCode {
             streams,
         } => idle::client(port, seconds, streams).and_then(to_json),
         Role::Hookcost { port, rounds } => hookcost::measure(port, rounds).and_then(to_json),
+        Role::Busy => busy::compute().and_then(to_json),
     };
     match line {
         Ok(line) => {

@@ -49,6 +49,13 @@ pub fn pays(sleeps: u32) -> bool {
     }
 }
 
+/// Is yielding given up at the moment?
+#[inline]
+pub fn is_crowded() -> bool {
+    let until = GIVEN_UP_UNTIL.load(Ordering::Relaxed);
+    until != 0 && sys::tick_ns() < until
+}
+
 /// The spinning stage: `check` up to `turns` times.
 #[inline]
 pub fn spin(turns: u32, mut check: impl FnMut() -> bool) -> bool {
@@ -101,6 +108,10 @@ fn judge(now: u64, took: u64) -> bool {
 /// A long yield has ended. (Threads may get in each other's way here; it is a guess.)
 #[cold]
 fn lose(now: u64, took: u64) {
+    if now < GIVEN_UP_UNTIL.load(Ordering::Relaxed) {
+        // Another thread's, of the same loss.
+        return;
+    }
     let mut lost = took;
     if now < WINDOW.load(Ordering::Relaxed) + WINDOW_NS {
         lost += LOST.load(Ordering::Relaxed);

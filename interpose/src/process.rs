@@ -88,11 +88,22 @@ pub fn confine() {
 /// offered or promised while nobody can say who holds it.
 pub fn before_fork() {
     if streams::ours().any(|s| s.phase() == Phase::Attached) {
+        if forks_into_another_namespace() {
+            // Locks name threads by ids, which mean something else there.
+            leave::all_leave(streams::ours, |s| open::pin(s, Reason::SharedEnd));
+        }
         SHARES.store(1, Ordering::Release);
     }
     for s in streams::ours() {
         announce(&s);
     }
+}
+
+/// Will children be in another PID namespace (unshare(2), setns(2))?
+fn forks_into_another_namespace() -> bool {
+    let of = |name: &core::ffi::CStr| sys::inode(name);
+    let own = of(c"/proc/self/ns/pid");
+    own.is_some() && own != of(c"/proc/self/ns/pid_for_children")
 }
 
 /// A child is about to be born that will hold this stream. An offer is taken
@@ -137,11 +148,14 @@ pub fn after_fork_in_child() {
     // In a PID namespace of our own, the parent's id is none, and the ids of holders
     // do not mean the same here and there: the end is a crowd's.
     let foreign = sys::getppid() == 0;
+    if foreign {
+        crate::slots::forbid_reclaiming();
+    }
     for s in streams::ours() {
-        s.name_unborn(UNBORN, pid);
         if foreign {
             s.slot.flags.fetch_or(flags::CROWD, Ordering::AcqRel);
         }
+        s.name_unborn(UNBORN, pid);
     }
     crate::stream::close::after_fork();
     crate::readiness::epoll::after_fork();

@@ -3,7 +3,7 @@
 
 use crate::process;
 use crate::streams::{at, ensure, header, Stream};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rdma_engine::abi::arena::{flags, Header, RxMode, Slot, REASONS, SLOTS};
 use rdma_engine::abi::reason::Reason;
 
@@ -126,10 +126,21 @@ fn fresh(header: &Header) -> Option<u32> {
         .ok()
 }
 
+static MAY_RECLAIM: AtomicBool = AtomicBool::new(true);
+
+/// In a child whose PID namespace is not the family's: who of the others is alive, it
+/// cannot know.
+pub fn forbid_reclaiming() {
+    MAY_RECLAIM.store(false, Ordering::Relaxed);
+}
+
 /// When all slots are taken: takes one whose holders have all died without
 /// closing (`_exit`, SIGKILL).
 #[cold]
 fn reclaim() -> Option<u32> {
+    if !MAY_RECLAIM.load(Ordering::Relaxed) {
+        return None;
+    }
     let header = header()?;
     static NEXT: AtomicU32 = AtomicU32::new(0);
     for _ in 0..SLOTS {

@@ -78,6 +78,17 @@ pub fn getpid() -> u32 {
     unsafe { syscall!(libc::SYS_getpid) as u32 }
 }
 
+/// The number of the inode that a path leads to.
+pub fn inode(path: &core::ffi::CStr) -> Option<u64> {
+    // SAFETY: a plain C struct, which the kernel fills, and a C string.
+    unsafe {
+        let mut st: libc::stat = core::mem::zeroed();
+        let at = &mut st as *mut libc::stat;
+        let r = syscall!(libc::SYS_newfstatat, libc::AT_FDCWD, path.as_ptr(), at, 0);
+        (r == 0).then_some(st.st_ino)
+    }
+}
+
 /// The kernel's id of our parent; 0 if that is in another PID namespace.
 pub fn getppid() -> u32 {
     // SAFETY: no arguments, no memory.

@@ -13,8 +13,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU64};
 pub struct Anchors {
     /// The descriptor table's ([`crate::fdtable`]).
     pub descriptors: AtomicPtr<AtomicU64>,
-    /// The arena's, and that of what is this process's own ([`crate::streams`]).
+    /// The arena's ([`crate::streams`]).
     pub arena: AtomicPtr<u8>,
+    /// That of what is this process's own about each slot.
     pub locals: AtomicPtr<Local>,
 }
 

@@ -98,6 +98,7 @@ pub fn arena() -> Option<ArenaRef> {
     (!base.is_null()).then(|| unsafe { ArenaRef::at(base) })
 }
 
+/// The arena's header, if there is an arena.
 pub fn header() -> Option<&'static Header> {
     arena().map(|a| a.header())
 }
@@ -182,10 +183,9 @@ pub fn slot(index: u32) -> Option<&'static Slot> {
     arena()?.slot(index)
 }
 
-/// The stream that uses a slot now.
-pub fn of_slot(slot: &Slot) -> Option<Stream> {
-    let s = at(arena()?.index_of(slot)?)?;
-    (s.generation & 1 == 1).then_some(s)
+/// The stream of a slot's use `generation`, if it still is that one's.
+pub fn of_slot(slot: &Slot, generation: u32) -> Option<Stream> {
+    get(arena()?.index_of(slot)?, generation)
 }
 
 /// Slot `index` as a stream, whatever its present use.

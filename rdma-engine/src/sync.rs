@@ -35,7 +35,7 @@ pub fn cas(word: &AtomicU64, old: u64, new: u64) -> bool {
 /// As [`cas`], where only the calling thread, and handlers that interrupt it,
 /// write the word: one instruction, without the `lock` prefix and its 20 cycles.
 #[inline]
-pub fn cas_alone(word: &AtomicU64, old: u64, new: u64) -> bool {
+pub(crate) fn cas_alone(word: &AtomicU64, old: u64, new: u64) -> bool {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     // SAFETY: `word` is a live, aligned u64; the instruction reads and writes
     // nothing else, and x86 keeps the order of stores, and of loads.

@@ -63,8 +63,8 @@ pub fn answer_side(s: &Stream, revents: i16) {
     answer_side_with(s, revents, 64);
 }
 
-/// The same, where `most` doorbells are taken. Who waits for edges takes all: a
-/// channel that fills up with what he leaves gives no edge any more.
+/// The same, where `most` doorbells are taken. Each that comes is an edge to a set, and
+/// a set takes many at once, so that the channel does not stay full behind its back.
 pub fn answer_side_with(s: &Stream, revents: i16, most: u32) {
     drain(s, most);
     if revents & (libc::POLLHUP | libc::POLLERR) != 0 {

@@ -4,7 +4,7 @@
 //! either end (invariant I2). The receiver sees to its own side before it
 //! promises, the sender to its own before it cuts.
 
-use super::bell;
+use super::{bell, seize};
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
 use crate::{startup, tls};
@@ -14,7 +14,6 @@ use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell::must_ring_after_store;
-use rdma_engine::lock::Acquired;
 use rdma_engine::ring::Producer;
 use rdma_engine::{sys, syscall};
 
@@ -164,11 +163,9 @@ pub fn promise(s: &Stream, fd: i32) {
         if !crate::readiness::epoll::take_over(s) {
             return false;
         }
-        let clean = s.slot.rx.lock.acquire(me) == Acquired::Clean;
+        let clean = !seize(s, &s.slot.rx.lock);
         let r = clean && s.slot.rx_mode() == RxMode::Plain && promise_locked(s, fd, segment);
-        if clean {
-            s.slot.rx.lock.release(me);
-        }
+        s.slot.rx.lock.release(me);
         r
     });
     s.slot.control.release(me);
@@ -285,12 +282,10 @@ pub fn cut_over(s: &Stream, fd: i32) -> bool {
     let me = tls::tid();
     // No handler of ours may send between the count and the cut.
     let done = sys::with_signals_blocked(|| {
-        let clean = s.slot.tx.lock.acquire(me) == Acquired::Clean;
+        let clean = !seize(s, &s.slot.tx.lock);
         let r =
             clean && s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN && cut_over_locked(s, fd);
-        if clean {
-            s.slot.tx.lock.release(me);
-        }
+        s.slot.tx.lock.release(me);
         r
     });
     if done {
@@ -351,11 +346,9 @@ pub fn cut_back(s: &Stream) -> bool {
     let me = tls::tid();
     let d = segment.direction(s.out());
     let done = sys::with_signals_blocked(|| {
-        let stolen = s.slot.tx.lock.acquire(me) == Acquired::Stolen;
+        let stolen = seize(s, &s.slot.tx.lock);
         let r = !stolen && cut_back_locked(s, segment);
-        if !stolen {
-            s.slot.tx.lock.release(me);
-        }
+        s.slot.tx.lock.release(me);
         r
     });
     if done {
@@ -419,7 +412,8 @@ pub fn recall(s: &Stream) {
 fn take_back_promise(s: &Stream) {
     let me = tls::tid();
     let back = sys::with_signals_blocked(|| {
-        if s.slot.rx.lock.acquire(me) == Acquired::Stolen {
+        if seize(s, &s.slot.rx.lock) {
+            s.slot.rx.lock.release(me);
             return false;
         }
         let back = withdraw_promise(s);

@@ -17,7 +17,7 @@ const PACE_NS: u64 = 20_000_000;
 /// After a call that moved `n` bytes of a stream that is not attached: counts
 /// it, and makes an offer, or takes the next step of one, when it is time.
 #[inline(always)]
-pub fn after_plain(slot: &'static Slot, fd: i32, n: usize) {
+pub fn after_plain(slot: &'static Slot, generation: u32, fd: i32, n: usize) {
     let heat = slot
         .heat
         .load(Ordering::Relaxed)
@@ -25,14 +25,14 @@ pub fn after_plain(slot: &'static Slot, fd: i32, n: usize) {
     slot.heat.store(heat, Ordering::Relaxed);
     // The count is kept less the threshold: one word to look at.
     if heat as i64 >= 0 {
-        hot(slot, fd, heat);
+        hot(slot, generation, fd, heat);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn hot(slot: &'static Slot, fd: i32, heat: u64) {
-    let Some(s) = streams::of_slot(slot) else {
+fn hot(slot: &'static Slot, generation: u32, fd: i32, heat: u64) {
+    let Some(s) = streams::of_slot(slot, generation) else {
         return;
     };
     // The call may have outlived the descriptor.
@@ -111,5 +111,5 @@ fn judge(s: &Stream, heat: u64) -> bool {
     let now = sys::now_ns();
     let since = s.slot.heat_since.swap(now, Ordering::Relaxed);
     set(s, 0);
-    threshold <= 1 || since == 0 || now - since < PACE_NS * heat
+    threshold <= 1 || since == 0 || now.saturating_sub(since) < PACE_NS * heat
 }

@@ -76,10 +76,31 @@ pub fn hold<'a>(s: &Stream, lock: &'a Lock) -> Held<'a> {
             stolen: false,
         };
     }
-    let stolen = lock.acquire(tls::tid()) == Acquired::Stolen;
     Held {
         lock: Some(lock),
-        stolen,
+        stolen: seize(s, lock),
+    }
+}
+
+/// Takes a direction's lock in any case. True if it was stolen.
+#[inline]
+pub fn seize(s: &Stream, lock: &Lock) -> bool {
+    let stolen = lock.acquire(tls::tid()) == Acquired::Stolen;
+    if stolen {
+        robbed(s, lock);
+    }
+    stolen
+}
+
+/// The one that held the lock may be dead, or never go on: it may have published, or
+/// taken bytes, and not have come to the bell, or read from TCP and not have counted.
+#[cold]
+fn robbed(s: &Stream, lock: &Lock) {
+    if core::ptr::eq(lock, &s.slot.rx.lock) {
+        s.slot.flags.fetch_or(flags::UNCOUNTED, Ordering::AcqRel);
+    }
+    if s.phase() == Phase::Attached {
+        bell::ring(s);
     }
 }
 
@@ -108,11 +129,12 @@ pub fn of_entry(entry: Entry) -> Option<Stream> {
     }
 }
 
-/// A call on a stream, with the calling thread marked on it, so that neither its
-/// slot nor its mapping is taken away meanwhile. Holds what a call on a Plain
+/// A call on a stream, with the calling thread marked on it, so that its mapping is not
+/// taken away meanwhile. Holds what a call on a Plain
 /// stream needs, and nothing else.
 pub struct Inside {
     index: u32,
+    generation: u32,
     slot: &'static Slot,
     doing: Doing,
 }
@@ -121,20 +143,26 @@ impl Inside {
     /// The stream of table entry `entry`, on which the thread is marked.
     #[inline(always)]
     fn check(fd: i32, entry: u64, doing: Doing) -> Option<Inside> {
-        // Whoever frees the slot clears the entry first, and then looks at marks.
+        // Who frees an attached stream clears the entry first, and then looks at marks.
+        // A Plain one's slot may become another stream's at any time: only the number
+        // of its use tells.
         if fdtable::word_of(fd) != entry {
             return None;
         }
         let (index, generation) = fdtable::stream_of(entry);
         let slot = streams::slot(index)?;
-        slot.is(generation).then_some(Inside { index, slot, doing })
+        slot.is(generation).then_some(Inside {
+            index,
+            generation,
+            slot,
+            doing,
+        })
     }
 
     /// The stream, and the mark.
     #[inline]
     pub fn stream(self) -> Option<(Stream, Doing)> {
-        let generation = self.slot.generation.load(Ordering::Relaxed);
-        Some((streams::get(self.index, generation)?, self.doing))
+        Some((streams::get(self.index, self.generation)?, self.doing))
     }
 
     /// Have the stream's ends found each other?
@@ -152,14 +180,19 @@ impl Inside {
         call: impl FnOnce() -> isize,
         count: impl FnOnce(&'static Tcp) -> (&'static AtomicU64, &'static AtomicU64),
     ) -> isize {
-        let Inside { slot, doing, .. } = self;
+        let Inside {
+            generation,
+            slot,
+            doing,
+            ..
+        } = self;
         let n = call();
         drop(doing);
-        if n > 0 {
+        if n > 0 && slot.is(generation) {
             let (bytes, messages) = count(&slot.tcp);
             add(bytes, n as u64);
             add(messages, 1);
-            heat::after_plain(slot, fd, n as usize);
+            heat::after_plain(slot, generation, fd, n as usize);
         }
         n
     }
@@ -189,6 +222,7 @@ pub fn enter(fd: i32, kind: Kind) -> Option<Inside> {
 pub enum First {
     /// No stream.
     Other,
+    /// One, on which the thread is marked now.
     Stream(Inside),
     /// Anything unusual: [`enter`] finds out.
     Unusual,

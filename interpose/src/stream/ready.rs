@@ -136,12 +136,9 @@ pub fn unread(s: &Stream) -> usize {
         Some(segment) if s.slot.rx_mode() != RxMode::Plain => {
             let d = segment.direction(s.into());
             let ring = segment.ring(s.into());
-            let me = crate::tls::tid();
-            s.slot.rx.lock.acquire(me);
+            let _held = super::hold(s, &s.slot.rx.lock);
             let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
-            let n = c.look_ahead(usize::MAX, |_, _, _, _| {});
-            s.slot.rx.lock.release(me);
-            n
+            c.look_ahead(usize::MAX, |_, _, _, _| {})
         }
         _ => 0,
     }
@@ -279,23 +276,19 @@ pub fn bits(s: &Stream, fd: i32, wanted: i16) -> i16 {
 
 /// Is the cut-back record all that stands in the ring? Then it is taken here.
 fn is_cut_back(s: &Stream, segment: Segment) -> bool {
-    let me = crate::tls::tid();
     let d = segment.direction(s.into());
     let ring = segment.ring(s.into());
-    let lock = &s.slot.rx.lock;
-    lock.acquire(me);
+    let _held = super::hold(s, &s.slot.rx.lock);
     let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
     let on_ring = rx_is_on_ring(s);
-    let empty = match c.peek() {
+    match c.peek() {
         Peek::CutBack if on_ring => {
             super::cutover::take_cut_back(s, &c, segment);
             true
         }
         Peek::Empty => true,
         _ => false,
-    };
-    lock.release(me);
-    empty
+    }
 }
 
 /// What the kernel says of HUP and ERR.

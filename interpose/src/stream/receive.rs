@@ -129,15 +129,16 @@ fn merged(s: &Stream, fd: i32, iov: &mut Iov, fl: i32, doing: &Doing) -> isize {
             Once::Got(0) => return total as isize,
             Once::Got(n) if peeks_for_all(fl) && n < iov.left() => {
                 // What is there stays there, and more is wanted.
-                if let Err(e) = waiter.wait_for_more(s, fl & MSG_DONTWAIT != 0) {
-                    let nothing = n == 0;
-                    return if nothing { -(e as isize) } else { n as isize };
+                if waiter.wait_for_more(s, fl & MSG_DONTWAIT != 0).is_err() {
+                    return n as isize;
                 }
             }
             Once::Got(n) => {
                 total += n;
                 iov.advance(n);
-                waiter.got(s, n, iov.left());
+                if fl & MSG_PEEK == 0 {
+                    waiter.got(s, n, iov.left());
+                }
                 if !whole || iov.left() == 0 {
                     return total as isize;
                 }
@@ -217,11 +218,6 @@ fn from_tcp(fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
 
 /// A receive with the direction's lock held, after a promise.
 fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held) -> Once {
-    let stolen = held.stolen;
-    if stolen {
-        // Its holder may have taken bytes, and not have come to the bell.
-        bell::ring(s);
-    }
     let rx = &s.slot.rx;
     match s.slot.rx_mode() {
         RxMode::Plain => return Once::Again,
@@ -229,7 +225,7 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held
             // TCP holds nothing beyond the cut, wherever that will be: the
             // sender does not come back to TCP before we have seen the cut.
             if !see_cut(s, segment) {
-                let r = counted(s, fd, iov, usize::MAX, fl, stolen);
+                let r = counted(s, fd, iov, usize::MAX, fl);
                 let short = match r {
                     Once::Empty => true,
                     Once::Got(n) => n > 0 && n < iov.left() && fl & MSG_PEEK == 0,
@@ -261,7 +257,7 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held
         .load(Ordering::Relaxed)
         .wrapping_sub(rx.tcp_count.load(Ordering::Relaxed));
     if left > 0 {
-        return match counted(s, fd, iov, left as usize, fl, stolen) {
+        return match counted(s, fd, iov, left as usize, fl) {
             // A peek may be short, and stays on one wire, unless it has to wait for
             // all of its bytes.
             Once::Got(n) if n as u64 == left && n < iov.left() && peeks_for_all(fl) => {
@@ -310,9 +306,10 @@ fn see_cut_undisturbed(s: &Stream, segment: Segment) -> bool {
 }
 
 /// Reads from TCP and keeps the count of its bytes exact.
-fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32, stolen: bool) -> Once {
+fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
     let rx = &s.slot.rx;
-    if stolen {
+    if s.slot.has(flags::UNCOUNTED) {
+        s.slot.flags.fetch_and(!flags::UNCOUNTED, Ordering::AcqRel);
         // The holder may have died between reading and counting.
         if let Some(n) = cutover::read_from_tcp(fd) {
             rx.tcp_count.store(n, Ordering::Release);

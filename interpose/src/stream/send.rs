@@ -302,10 +302,6 @@ where
         return Once::Failed(libc::ECONNRESET);
     };
     let p = p.alone(held.alone());
-    if held.stolen {
-        // Its holder may have published, and not have come to the bell.
-        bell::ring(s);
-    }
     let limit = t.limit.load(Ordering::Relaxed) as usize;
     let mut total = 0;
     while total < want {

@@ -196,7 +196,7 @@ pub fn by_kernel(fd: i32, kind: Kind, call: impl Fn() -> isize) -> Option<isize>
             receive::count_plain(&s, n as usize);
         }
         if s.phase() != Phase::Attached {
-            super::heat::after_plain(s.slot, fd, n as usize);
+            super::heat::after_plain(s.slot, s.generation, fd, n as usize);
         }
     }
     Some(n)

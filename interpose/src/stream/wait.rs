@@ -61,15 +61,20 @@ impl Waiter {
     /// Before a receiving call of a reader that only reads: see [`flow`].
     #[inline]
     pub fn gather(&self, s: &Stream) {
-        if flow::is_on(s) && !ready::same_cpu(s) && !settings::was_nonblocking(s, self.fd) {
+        if flow::is_on(s)
+            && ready::rx_is_on_ring(s)
+            && !ready::same_cpu(s)
+            && !patience::is_crowded()
+            && !settings::was_nonblocking(s, self.fd)
+        {
             flow::lull(s);
         }
     }
 
-    /// The call got `n` bytes by the ring, and had room for `room` more.
+    /// The call got `n` bytes, and had room for `room` more.
     #[inline]
     pub fn got(&mut self, s: &Stream, n: usize, room: usize) {
-        let at_once = !self.slept && room > 0;
+        let at_once = !self.slept && room > 0 && ready::rx_is_on_ring(s);
         flow::learn(
             s,
             n,

@@ -73,8 +73,10 @@ pub struct Address {
 /// a call some nanoseconds, as the kernel's own lines have driven ours out.
 #[repr(C)]
 pub struct Tcp {
+    /// Bytes sent, and calls that sent some.
     pub sent: AtomicU64,
     pub sends: AtomicU64,
+    /// Bytes received, and calls that received some.
     pub received: AtomicU64,
     pub receives: AtomicU64,
 }
@@ -187,6 +189,9 @@ pub mod flags {
     pub const SHARED: u32 = 1024;
     /// The FIN that has come is a half-close, though the peer did not say so.
     pub const HALF_CLOSED: u32 = 2048;
+    /// The receiving direction's lock was stolen: bytes read from TCP may not have been
+    /// counted.
+    pub const UNCOUNTED: u32 = 4096;
     /// This end has connected (else it was accepted).
     pub const OUTGOING: u32 = 512;
 }

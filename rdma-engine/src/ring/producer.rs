@@ -70,7 +70,7 @@ pub struct Producer<'a, M> {
     /// The free place that stood at the end of the ring then, for the first push: its
     /// word, and its position or [`NOWHERE`]. (Words of 8 bytes each: one that is
     /// stored as two and loaded as one keeps the processor waiting.)
-    first: (Cell<u64>, Cell<u64>),
+    first: (u64, Cell<u64>),
 }
 
 const NOWHERE: u64 = u64::MAX;
@@ -100,7 +100,7 @@ impl<'a, M: Memory> Producer<'a, M> {
             stolen,
             alone: false,
             epoch,
-            first: (Cell::new(word), Cell::new(at)),
+            first: (word, Cell::new(at)),
         })
     }
 
@@ -118,7 +118,7 @@ impl<'a, M: Memory> Producer<'a, M> {
         match self.first.1.replace(NOWHERE) {
             NOWHERE => self.look_again(),
             at => Look::Free(Place {
-                word: self.first.0.get(),
+                word: self.first.0,
                 at: Pos(at),
             }),
         }

@@ -152,6 +152,17 @@ pub fn set(fd: c_int, entry: Entry) {
     }
 }
 
+/// Says what `fd` is; returns what it was.
+pub fn swap(fd: c_int, entry: Entry) -> Entry {
+    match word(fd) {
+        Some(w) => {
+            raise(fd as u32);
+            Entry::decode(w.swap(entry.encode(), Ordering::AcqRel))
+        }
+        None => Entry::Other,
+    }
+}
+
 /// Says what `fd` is if it is still `old`.
 pub fn replace(fd: c_int, old: Entry, new: Entry) -> bool {
     word(fd).is_some_and(|w| {

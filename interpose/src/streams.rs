@@ -3,7 +3,6 @@
 
 use crate::anchors::ANCHORS;
 use crate::fdtable::{self, Entry};
-use crate::stream::settings::Settings;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use rdma_engine::abi::arena::{Header, Phase, Slot, SLOTS};
 use rdma_engine::abi::log::{Event, NO_SLOT};
@@ -39,10 +38,12 @@ pub struct Local {
     /// Not 0: we have sent since we received last. Who answers what he gets waits
     /// for the next message; who only receives waits for many.
     pub answered: AtomicU32,
+    /// Records that the last receive found.
+    pub records: AtomicU32,
     /// Receives in a row that found a little, at once (see [`crate::stream`]'s `flow`).
     pub flow: AtomicU32,
-    /// What the program has set about waiting.
-    pub settings: Settings,
+    /// Is the open file description non-blocking, when it was last looked at?
+    pub nonblocking: AtomicU32,
     /// Where the reader stood when a send last found no room (see
     /// [`crate::stream::ready::FULL`]); 0 is nowhere.
     pub full_at: AtomicU64,
@@ -68,14 +69,15 @@ impl Local {
             &self.calls,
             &self.unchecked,
             &self.answered,
+            &self.nonblocking,
             &self.flow,
+            &self.records,
             &self.spins,
             &self.epolls,
         ] {
             word.store(0, Ordering::Relaxed);
         }
         self.full_at.store(0, Ordering::Relaxed);
-        self.settings.forget();
     }
 }
 
@@ -336,6 +338,19 @@ impl Stream {
         if let Some(arena) = arena() {
             arena.log(event, self.index, self.generation, args);
         }
+    }
+
+    /// Its entry in the descriptor table.
+    pub fn entry(&self) -> Entry {
+        Entry::Stream {
+            index: self.index,
+            generation: self.generation,
+        }
+    }
+
+    /// Was it not seen being made?
+    pub fn is_adopted(&self) -> bool {
+        self.slot.pin.load(Ordering::Acquire) == Reason::Adopted as u32
     }
 
     /// Is it settled that the stream must not be Fast?

@@ -106,6 +106,7 @@ cases! {
     both_send_first: pair;
     buffering_server: pair;
     one_process: one;
+    bystanders: one;
     one_process_epoll: one;
     self_connect: one.stays_plain();
     nonblocking_connect: pair;

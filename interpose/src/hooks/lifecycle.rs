@@ -130,7 +130,7 @@ crate::hooks! {
         let unspec = len as usize >= 2
             && crate::faults::ready()
             && crate::faults::load(addr.cast::<u16>()) == Some(libc::AF_UNSPEC as u16);
-        if let (true, Some(s)) = (unspec, crate::stream::of(fd)) {
+        if let (true, Some(s)) = (unspec, crate::stream::of_entry(entry)) {
             return dissolve(&s, fd, || unsafe { real::connect(fd, addr, len) });
         }
         let r = unsafe { real::connect(fd, addr, len) };

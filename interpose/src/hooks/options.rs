@@ -2,7 +2,7 @@
 
 use super::lifecycle::duplicated;
 use crate::real;
-use crate::stream::{cutover, ending, options, ready};
+use crate::stream::{cutover, ending, options, ready, settings};
 use crate::streams::Stream;
 use core::ffi::{c_int, c_void};
 use libc::{sockaddr, socklen_t};
@@ -16,8 +16,7 @@ fn changed(s: &Stream, fd: c_int, level: c_int, name: c_int) {
     match name {
         libc::SO_SNDBUF | libc::SO_SNDBUFFORCE => cutover::update_limit(s, fd),
         libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => cutover::tell_buffer(s, fd),
-        // Timeouts among them, by one of several numbers.
-        _ => s.local.settings.forget(),
+        _ => {}
     }
 }
 
@@ -31,7 +30,7 @@ fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c
     let r = call();
     if cmd == libc::F_SETFL {
         if let Some(s) = crate::stream::of(fd) {
-            s.local.settings.forget();
+            settings::forget(&s);
         }
     }
     if r >= 0
@@ -46,18 +45,18 @@ fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c
 crate::hooks! {
     fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int {
         let stream = crate::stream::of(fd);
-        if let Some(s) = stream {
+        if let Some(s) = &stream {
             let lowat = level == libc::SOL_SOCKET
                 && name == libc::SO_RCVLOWAT
                 && crate::faults::load(value.cast::<c_int>()).is_some_and(|n| n > 1);
             let reason = options::pins(level, name).or(lowat.then_some(Reason::KernelOption));
             if let Some(reason) = reason {
-                crate::stream::leave::leave_wire(&s, reason);
+                crate::stream::leave::leave_wire(s, reason);
             }
         }
         let r = unsafe { real::setsockopt(fd, level, name, value, len) };
-        if let (0, Some(s)) = (r, stream) {
-            changed(&s, fd, level, name);
+        if let (0, Some(s)) = (r, &stream) {
+            changed(s, fd, level, name);
         }
         r
     }
@@ -110,23 +109,23 @@ crate::hooks! {
     fn ioctl(fd: c_int, request: u64, arg: usize) -> c_int {
         const FIOASYNC: u64 = 0x5452;
         let stream = crate::stream::of(fd);
-        if let (FIOASYNC, Some(s)) = (request, stream) {
+        if let (FIOASYNC, Some(s)) = (request, &stream) {
             if crate::faults::load(arg as *const c_int).is_some_and(|on| on != 0) {
-                crate::stream::leave::leave_wire(&s, Reason::Sigio);
+                crate::stream::leave::leave_wire(s, Reason::Sigio);
             }
         }
         let r = unsafe { real::ioctl(fd, request, arg) };
-        if let (0, Some(s)) = (r, stream) {
+        if let (0, Some(s)) = (r, &stream) {
             if request == libc::FIONBIO {
-                s.local.settings.forget();
+                settings::forget(s);
             }
             let more = match request {
-                libc::FIONREAD => ready::unread(&s),
-                libc::TIOCOUTQ if ready::tx_is_fast(&s) => ready::unread_by_peer(&s) as usize,
+                libc::FIONREAD => ready::unread(s),
+                libc::TIOCOUTQ if ready::tx_is_fast(s) => ready::unread_by_peer(s) as usize,
                 _ => 0,
             };
             const SIOCATMARK: u64 = 0x8905;
-            if request == SIOCATMARK && ready::unread(&s) > 0 {
+            if request == SIOCATMARK && ready::unread(s) > 0 {
                 // SAFETY: the kernel has just written an int there.
                 unsafe { *(arg as *mut c_int) = 0 };
             }

@@ -178,6 +178,12 @@ pub fn after(c: Closing) {
     }
 }
 
+/// Gives up a stream that is Plain, and that no entry names any more.
+pub fn abandon(s: Stream) {
+    s.remove_holder(process::pid());
+    free(s, true);
+}
+
 fn log_end(s: &Stream) {
     let (tx, rx, tcp) = (&s.slot.tx, &s.slot.rx, &s.slot.tcp);
     let sum = |a: &AtomicU64, b: &AtomicU64| a.load(Ordering::Relaxed) + b.load(Ordering::Relaxed);

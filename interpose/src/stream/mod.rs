@@ -44,17 +44,26 @@ use rdma_engine::abi::arena::{flags, Phase, Slot, Tcp};
 use rdma_engine::lock::{Acquired, Lock};
 use rdma_engine::sync::AtomicU64;
 
+/// A stream, with the calling thread marked on it, so that its mapping is not taken
+/// away meanwhile.
+pub struct Used {
+    stream: Stream,
+    _doing: Doing,
+}
+
+impl core::ops::Deref for Used {
+    type Target = Stream;
+
+    fn deref(&self) -> &Stream {
+        &self.stream
+    }
+}
+
 /// The stream that `fd` names, if it is one.
 #[inline]
-pub fn of(fd: i32) -> Option<Stream> {
-    match fdtable::get(fd) {
-        Entry::Stream { index, generation } => streams::get(index, generation),
-        Entry::Unknown => {
-            open::adopt(fd);
-            None
-        }
-        _ => None,
-    }
+pub fn of(fd: i32) -> Option<Used> {
+    let (stream, _doing) = enter(fd, Kind::Use)?.stream()?;
+    Some(Used { stream, _doing })
 }
 
 /// A direction's lock, held (or not needed).

@@ -11,7 +11,18 @@ use rdma_engine::{sys, syscall};
 
 /// `fd` is a connected (or connecting) TCP socket from now on.
 pub fn connected(fd: i32, outgoing: bool) {
-    if let Some(s) = slots::open(fd) {
+    let new = begin(fd, outgoing).map_or(Entry::Other, |s| s.entry());
+    let old = fdtable::swap(fd, new);
+    // Another thread's call on the number may have come between the kernel's and us.
+    if let Some(s) = super::of_entry(old).filter(|s| s.is_adopted()) {
+        super::close::abandon(s);
+    }
+}
+
+/// A slot for a new stream.
+fn begin(fd: i32, outgoing: bool) -> Option<Stream> {
+    let s = slots::open(fd)?;
+    {
         if outgoing {
             s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
         }
@@ -19,12 +30,9 @@ pub fn connected(fd: i32, outgoing: bool) {
         let now = sys::tick_ns();
         s.slot.opened.store(now, Ordering::Relaxed);
         s.slot.heat_since.store(now, Ordering::Relaxed);
-        let (index, generation) = (s.index, s.generation);
-        fdtable::set(fd, Entry::Stream { index, generation });
         s.log(Event::Opened, [fd as u64, u64::from(outgoing)]);
-    } else {
-        fdtable::set(fd, Entry::Other);
     }
+    Some(s)
 }
 
 /// `fd` has never been seen: it was inherited, or opened behind our back. It is
@@ -35,11 +43,7 @@ pub fn adopt(fd: i32) {
     let entry = match protocol(fd) {
         Ok(p) if p == libc::IPPROTO_TCP => {
             if peer(fd).is_some() {
-                connected(fd, false);
-                if let Some(s) = super::of_entry(fdtable::get(fd)) {
-                    pin(&s, Reason::Adopted);
-                }
-                return;
+                return adopt_stream(fd);
             }
             Entry::Socket
         }
@@ -48,7 +52,19 @@ pub fn adopt(fd: i32) {
         // Not open at all, or we may not ask: ask again next time.
         Err(_) => return,
     };
-    fdtable::set(fd, entry);
+    fdtable::replace(fd, Entry::Unknown, entry);
+}
+
+fn adopt_stream(fd: i32) {
+    let Some(s) = begin(fd, false) else {
+        fdtable::replace(fd, Entry::Unknown, Entry::Other);
+        return;
+    };
+    pin(&s, Reason::Adopted);
+    // Whoever has opened the number meanwhile knows better.
+    if !fdtable::replace(fd, Entry::Unknown, s.entry()) {
+        super::close::abandon(s);
+    }
 }
 
 /// The protocol number of a socket, as SO_PROTOCOL tells it.

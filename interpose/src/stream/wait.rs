@@ -30,6 +30,9 @@ pub struct Waiter {
     want: Want,
     /// When SO_RCVTIMEO or SO_SNDTIMEO is over: unknown yet, never, or then.
     deadline: Option<Option<u64>>,
+    /// Is the description non-blocking? As the kernel has it, what it was when the
+    /// call first had to wait counts for all of the call.
+    nonblocking: Option<bool>,
     slept: bool,
     /// Waits since something came of them.
     vain: u32,
@@ -53,6 +56,7 @@ impl Waiter {
             fd,
             want,
             deadline: None,
+            nonblocking: None,
             slept: false,
             vain: 0,
         }
@@ -115,17 +119,23 @@ impl Waiter {
         }
         // Before it sleeps, or says EAGAIN, the kernel's word counts: another
         // process may have changed the flag.
-        if dontwait || settings::is_nonblocking(s, self.fd) {
+        if dontwait || self.is_nonblocking(s) {
             return self.look_once(s);
         }
         self.sleep(s, doing)
+    }
+
+    fn is_nonblocking(&mut self, s: &Stream) -> bool {
+        let fd = self.fd;
+        let ask = || settings::is_nonblocking(s, fd);
+        *self.nonblocking.get_or_insert_with(ask)
     }
 
     /// It was worth looking again and again, and nothing ever came: a peer that
     /// plays with its words must not make us run in a circle.
     #[cold]
     fn wait_in_vain(&mut self, s: &Stream, dontwait: bool) -> Result<(), i32> {
-        if dontwait || settings::is_nonblocking(s, self.fd) {
+        if dontwait || self.is_nonblocking(s) {
             return Err(libc::EAGAIN);
         }
         self.vain = VAIN / 2;
@@ -154,7 +164,7 @@ impl Waiter {
         if dontwait || settings::is_nonblocking(s, self.fd) || ending::has_ended(s, self.fd) {
             return Err(libc::EAGAIN);
         }
-        let Some(timeout) = self.timeout(s) else {
+        let Some(timeout) = self.timeout() else {
             return Err(libc::EAGAIN);
         };
         let before = signals::seen();
@@ -218,9 +228,9 @@ impl Waiter {
         patience::spin(turns, || ready::now(s, self.want))
     }
 
-    fn timeout(&mut self, s: &Stream) -> Option<Option<u64>> {
+    fn timeout(&mut self) -> Option<Option<u64>> {
         let (fd, want) = (self.fd, self.want);
-        let limit = || settings::timeout(s, fd, want).map(|t| sys::now_ns().saturating_add(t));
+        let limit = || settings::timeout(fd, want).map(|t| sys::now_ns().saturating_add(t));
         let deadline = *self.deadline.get_or_insert_with(limit);
         match deadline {
             None => Some(None),
@@ -233,7 +243,7 @@ impl Waiter {
 
     /// Arms, looks again, sleeps.
     fn sleep(&mut self, s: &Stream, doing: &Doing) -> Result<(), i32> {
-        let Some(timeout) = self.timeout(s) else {
+        let Some(timeout) = self.timeout() else {
             return Err(libc::EAGAIN);
         };
         self.slept = true;

@@ -13,29 +13,38 @@ use rdma_engine::sync::spin_hint;
 
 /// Receives in a row that found less than [`MOUTHFUL`] at once, before the reader
 /// pauses.
-const ON: u32 = 8;
+const ON: i32 = 8;
 /// How often the pause may be doubled.
-const DOUBLINGS: u32 = 2;
+const DOUBLINGS: i32 = 2;
 /// The first pause, in turns of the spinning loop: about 5 us.
 const TURNS: u32 = 200;
 /// Who finds this much, in bytes, is not at the writer's heels: the processor has
 /// fetched little ahead of it, in proportion.
 const MOUTHFUL: usize = 8192;
 /// The first pause was too short if it gathered at least this, in bytes (and not a
-/// mouthful), and not worth it if it gathered less than a third.
+/// mouthful).
 const PLENTY: usize = 1536;
+/// A pause that gathered fewer messages was not worth it: perhaps the peer waits for
+/// an answer that goes another way.
+const FEW: u32 = 4;
+/// Where the count starts then: receives before the next try.
+const VAIN: i32 = -500;
+
+fn count(s: &Stream) -> i32 {
+    s.local.flow.load(Ordering::Relaxed) as i32
+}
 
 /// Is the reader at the writer's heels?
 #[inline]
 pub fn is_on(s: &Stream) -> bool {
-    s.local.flow.load(Ordering::Relaxed) >= ON
+    count(s) >= ON
 }
 
 /// Lets messages gather.
 #[cold]
 pub fn lull(s: &Stream) {
-    let doublings = s.local.flow.load(Ordering::Relaxed).saturating_sub(ON);
-    for _ in 0..TURNS << doublings.min(DOUBLINGS) {
+    let doublings = (count(s) - ON).clamp(0, DOUBLINGS);
+    for _ in 0..TURNS << doublings {
         spin_hint();
     }
 }
@@ -44,16 +53,18 @@ pub fn lull(s: &Stream) {
 /// the reader has not answered.
 #[inline]
 pub fn learn(s: &Stream, n: usize, flows: bool) {
-    let was = s.local.flow.load(Ordering::Relaxed);
-    let plenty = PLENTY << was.saturating_sub(ON).min(DOUBLINGS);
-    let now = if !flows || (was >= ON && n < plenty / 3) {
-        0
+    let was = count(s);
+    let plenty = PLENTY << (was - ON).clamp(0, DOUBLINGS);
+    let now = if was >= ON && (!flows || s.local.records.load(Ordering::Relaxed) < FEW) {
+        VAIN
+    } else if !flows {
+        was.min(0)
     } else if n < MOUTHFUL && (was < ON || n >= plenty) {
         (was + 1).min(ON + DOUBLINGS)
     } else {
         was
     };
     if now != was {
-        s.local.flow.store(now, Ordering::Relaxed);
+        s.local.flow.store(now as u32, Ordering::Relaxed);
     }
 }

@@ -383,11 +383,13 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, alone: b
     let discard = fl & MSG_TRUNC != 0;
     let mut total = 0usize;
     let mut turned = false;
+    let mut records = 0;
     loop {
         if total == want && want > 0 {
             break;
         }
         let pulled = c.pull_many(want - total, ENOUGH, |mem, off, n, done| {
+            records += 1;
             if discard {
                 Ok(n)
             } else {
@@ -423,6 +425,7 @@ fn from_ring(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, alone: b
     }
     add(&rx.wire_bytes, total as u64);
     add(&rx.wire_messages, 1);
+    s.local.records.store(records, Ordering::Relaxed);
     bell::ring_if(s, room_bell(s, segment), &rx.room_rung);
     if turned {
         return Once::Turn(total);

@@ -132,12 +132,14 @@ impl Registration {
             self.last.store(0, Ordering::Relaxed);
             return 0;
         }
+        // Before the look: an edge that comes after it is the next report's.
+        let due = self.state.fetch_and(!EDGE, Ordering::AcqRel) & EDGE != 0;
         let level = ready::bits(s, fd, wanted) as u16 as u32;
         if level == 0 {
             self.last.store(0, Ordering::Relaxed);
             return 0;
         }
-        if mask & bits::ET != 0 && !self.edge(s, level) {
+        if mask & bits::ET != 0 && !self.edge(s, level, due) {
             return 0;
         }
         self.last.store(level, Ordering::Relaxed);
@@ -148,15 +150,13 @@ impl Registration {
     }
 
     /// Has anything happened since the last report?
-    fn edge(&self, s: &Stream, level: u32) -> bool {
-        let due = self.is(EDGE);
+    fn edge(&self, s: &Stream, level: u32, due: bool) -> bool {
         let fresh = level & !self.last.swap(level, Ordering::Relaxed) != 0;
         let grew = level & bits::IN != 0 && self.grew(s);
         let epoch = s.slot.rx.epoch.load(Ordering::Relaxed);
         let turned = level & bits::IN != 0 && self.epoch.swap(epoch, Ordering::Relaxed) != epoch;
         let full = s.slot.tx.full.load(Ordering::Relaxed);
         let room = level & bits::OUT != 0 && self.full.swap(full, Ordering::Relaxed) != full;
-        self.clear(EDGE);
         due || fresh || grew || turned || room
     }
 

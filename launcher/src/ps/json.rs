@@ -51,7 +51,7 @@ fn object(row: &Row, now: u64) -> Object<'_> {
         wire: s.wire(),
         out: direction(&s.out),
         inward: direction(&s.inward),
-        reason: s.reason().map(|r| r.text()),
+        reason: s.reason_text(),
         age: now.saturating_sub(s.opened) as f64 / 1e9,
         arena: row.arena,
         slot: s.slot,

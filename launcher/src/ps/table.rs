@@ -60,12 +60,8 @@ fn stream(text: &mut String, row: &Row) {
     ];
     let addresses = format!("{}  {}", shown(s.local), shown(s.remote));
     line(text, &cells, &addresses);
-    if let Some(reason) = s.reason() {
-        let text_of = match reason {
-            rdma_engine::abi::reason::Reason::None => "ready: fast from the next message on",
-            other => other.text(),
-        };
-        let _ = writeln!(text, "{:8}{text_of}", "");
+    if let Some(reason) = s.reason_text() {
+        let _ = writeln!(text, "{:8}{reason}", "");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the launcher tells the library, through the environment.
 
-use crate::cli::{name_of, RunArgs};
+use crate::cli::{name_of, LogLevel, Profile, RunArgs};
+use crate::policy::file::Verdict;
 use crate::policy::{self, Wrong};
 use std::env;
 use std::ffi::OsString;
@@ -34,6 +35,37 @@ pub fn policy(file: Option<&Path>) -> Result<Option<String>, Wrong> {
     }
     let rules = policy::load(file)?;
     Ok((!rules.is_empty()).then(|| policy::compile::compile(&rules)))
+}
+
+/// The library may be preloaded already (by a launcher around us): then its streams
+/// stay on TCP too.
+pub fn stay_plain() {
+    env::set_var(names::TRANSPORT, "tcp");
+}
+
+/// Are the variables, where they are set, what the library reads? It has nobody to
+/// tell that it does not understand them. `Err` says which is wrong.
+pub fn check() -> Result<(), String> {
+    fn known<T: clap::ValueEnum>(word: &str) -> bool {
+        T::from_str(word, false).is_ok()
+    }
+    type Check = fn(&str) -> bool;
+    let checks: [(&str, Check); 4] = [
+        (names::PROFILE, known::<Profile>),
+        (names::TRANSPORT, known::<Verdict>),
+        (names::UPGRADE_AFTER, |word| word.parse::<u64>().is_ok()),
+        (names::LOG, known::<LogLevel>),
+    ];
+    for (name, fits) in checks {
+        let Some(value) = env::var_os(name).filter(|v| !v.is_empty()) else {
+            continue;
+        };
+        if !value.to_str().is_some_and(fits) {
+            let value = value.to_string_lossy();
+            return Err(format!("{name} cannot be '{value}'"));
+        }
+    }
+    Ok(())
 }
 
 /// Sets what was given on the command line; what was inherited stays otherwise.

@@ -52,18 +52,23 @@ pub fn run(args: &RunArgs) -> i32 {
 /// being accelerated, if anything does: one line each. `Err`: a rule file that
 /// was named on the command line is wrong.
 fn prepare(args: &RunArgs, path: &Path) -> Result<Vec<String>, String> {
+    environment::check()?;
     let rules = match environment::policy(args.policy.as_deref()) {
         Ok(rules) => rules,
         Err(wrong) if wrong.named => return Err(wrong.message),
         // A broken file in /etc must not break programs, nor allow anything.
         Err(wrong) => {
             let name = path.display();
+            environment::stay_plain();
             return Ok(vec![format!("{}; {name} runs on plain TCP", wrong.message)]);
         }
     };
     let library = match library::find() {
         Ok(library) => library,
-        Err(why) => return Ok(vec![format!("{why}; the program runs unaccelerated")]),
+        Err(why) => {
+            environment::stay_plain();
+            return Ok(vec![format!("{why}; the program runs unaccelerated")]);
+        }
     };
     environment::set_options(args, rules);
     let (preload, obstacle) = match fitness::of(path) {

@@ -122,6 +122,18 @@ impl Stream {
         (!fast).then_some(self.reason)
     }
 
+    /// The same in words.
+    pub fn reason_text(&self) -> Option<&'static str> {
+        let half = self.out.state == State::Fast || self.inward.state == State::Fast;
+        Some(match self.reason()? {
+            Reason::None | Reason::Attached if half => {
+                "half is fast; the other direction follows with its next messages"
+            }
+            Reason::None => "ready: fast from the next message on",
+            other => other.text(),
+        })
+    }
+
     /// The wire that it uses, or used.
     pub fn wire(&self) -> &'static str {
         let used = |t: &Traffic| t.state == State::Fast || t.wire_bytes > 0;

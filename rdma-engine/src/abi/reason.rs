@@ -84,7 +84,7 @@ reasons! {
     Adopted = 27, "adopted: nobody knows who else holds this end";
     /// The connection has ended, or is ending.
     Ended = 28, "the connection is at its end";
-    /// A forced cut-back (tests, `sidewire drain`).
+    /// A forced cut-back (tests).
     Forced = 29, "cut back on request";
     /// The process is confined by a seccomp filter of its own.
     Seccomp = 30, "pinned: seccomp filter";

@@ -48,7 +48,7 @@ pub fn load(first: Option<&Path>) -> Result<Vec<Numbered>, Wrong> {
             Ok(text) => text,
             Err(e) if !named && is_absent(&path, e.kind()) => continue,
             Err(e) => {
-                let message = format!("{}: {e}", path.display());
+                let message = format!("rule file {}: {e}", path.display());
                 return Err(Wrong { message, named });
             }
         };

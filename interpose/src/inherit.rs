@@ -67,7 +67,7 @@ pub fn before_exec(env: Strings) -> Exec {
     }
     exec.begun = true;
     streams::log(Event::Exec, [0, 0]);
-    leave::all_leave(kept, |s| match s.phase() {
+    leave::all_leave(kept, leave::LONG_NS, |s| match s.phase() {
         Phase::Plain => {}
         Phase::Offered => rendezvous::retract(s),
         Phase::Attached => open::pin(s, Reason::SharedEnd),
@@ -129,7 +129,7 @@ pub fn before_spawn() -> bool {
     if streams::arena().is_none() || process::in_vfork_child() {
         return false;
     }
-    leave::all_leave(kept, |s| {
+    leave::all_leave(kept, leave::SHORT_NS, |s| {
         process::announce(s);
         cutover::recall(s);
     });

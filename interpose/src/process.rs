@@ -75,7 +75,7 @@ pub fn confine() {
     }
     crate::startup::disable();
     streams::log(Event::Disabled, [Reason::Seccomp as u64, 0]);
-    leave::all_leave(streams::ours, |s| match s.phase() {
+    leave::all_leave(streams::ours, leave::LONG_NS, |s| match s.phase() {
         Phase::Plain => {}
         Phase::Offered => crate::rendezvous::retract(s),
         Phase::Attached => open::pin(s, Reason::Seccomp),
@@ -90,7 +90,9 @@ pub fn before_fork() {
     if streams::ours().any(|s| s.phase() == Phase::Attached) {
         if forks_into_another_namespace() {
             // Locks name threads by ids, which mean something else there.
-            leave::all_leave(streams::ours, |s| open::pin(s, Reason::SharedEnd));
+            leave::all_leave(streams::ours, leave::LONG_NS, |s| {
+                open::pin(s, Reason::SharedEnd)
+            });
         }
         SHARES.store(1, Ordering::Release);
     }

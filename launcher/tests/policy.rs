@@ -89,7 +89,10 @@ fn mistakes_have_a_line_and_a_column() {
         &["run", "--policy", "/no/such/file", "true"],
     ));
     assert_eq!(out.status.code(), Some(2));
-    assert_line(&stderr(&out), "sidewire: rule file /no/such/file: No such file *");
+    assert_line(
+        &stderr(&out),
+        "sidewire: rule file /no/such/file: No such file *",
+    );
 }
 
 /// A broken file at a usual place breaks no program, and allows nothing.

@@ -352,5 +352,7 @@ fn withdraw(s: &Stream, reason: Reason) {
 pub fn io_uring() {
     startup::disable();
     crate::streams::log(Event::Disabled, [Reason::IoUring as u64, 0]);
-    leave::all_leave(crate::streams::ours, |s| open::pin(s, Reason::IoUring));
+    leave::all_leave(crate::streams::ours, leave::LONG_NS, |s| {
+        open::pin(s, Reason::IoUring)
+    });
 }

@@ -6,25 +6,28 @@ use crate::streams::Stream;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::sys;
 
-/// How long a peer that reads nothing is waited for, in ns, and how often.
-const PATIENCE_NS: u64 = 2_000_000_000;
+/// How long a peer that reads nothing is waited for, in ns: where the program may use the
+/// stream next in a way that we don't see, and where it goes on as before, beside a
+/// child that most probably will not.
+pub const LONG_NS: u64 = 2_000_000_000;
+pub const SHORT_NS: u64 = 100_000_000;
 const PAUSE_NS: u64 = 1_000_000;
 
 /// Settles that the stream goes back to TCP, and waits a little for the sending
 /// direction to be there. False if it is not.
 pub fn leave_wire(s: &Stream, reason: Reason) -> bool {
     open::pin(s, reason);
-    wait(s, sys::now_ns() + PATIENCE_NS)
+    wait(s, sys::now_ns() + LONG_NS)
 }
 
 /// The same for several streams: `ask` has each leave, and all are waited for
-/// together.
-pub fn all_leave<I>(streams: impl Fn() -> I, ask: impl Fn(&Stream))
+/// together, for `patience` ns.
+pub fn all_leave<I>(streams: impl Fn() -> I, patience: u64, ask: impl Fn(&Stream))
 where
     I: Iterator<Item = Stream>,
 {
     streams().for_each(|s| ask(&s));
-    let deadline = sys::now_ns() + PATIENCE_NS;
+    let deadline = sys::now_ns() + patience;
     for s in streams() {
         wait(&s, deadline);
     }

@@ -22,16 +22,14 @@ pub fn connected(fd: i32, outgoing: bool) {
 /// A slot for a new stream.
 fn begin(fd: i32, outgoing: bool) -> Option<Stream> {
     let s = slots::open(fd)?;
-    {
-        if outgoing {
-            s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
-        }
-        super::heat::begin(s.slot);
-        let now = sys::tick_ns();
-        s.slot.opened.store(now, Ordering::Relaxed);
-        s.slot.heat_since.store(now, Ordering::Relaxed);
-        s.log(Event::Opened, [fd as u64, u64::from(outgoing)]);
+    if outgoing {
+        s.slot.flags.fetch_or(flags::OUTGOING, Ordering::Relaxed);
     }
+    super::heat::begin(s.slot);
+    let now = sys::tick_ns();
+    s.slot.opened.store(now, Ordering::Relaxed);
+    s.slot.heat_since.store(now, Ordering::Relaxed);
+    s.log(Event::Opened, [fd as u64, u64::from(outgoing)]);
     Some(s)
 }
 

@@ -23,8 +23,11 @@ pub struct Lock {
 pub enum Acquired {
     /// Nobody held it.
     Clean,
-    /// Its holder was interrupted or is dead; the guarded state wants mending.
+    /// Its holder is a frame of this thread that was interrupted; the guarded state
+    /// wants mending.
     Stolen,
+    /// Its holder is dead. The same, and what it did last may be half done.
+    Orphaned,
 }
 
 #[allow(clippy::new_without_default)]
@@ -71,7 +74,7 @@ impl Lock {
                     self.owner
                         .compare_exchange(owner, me, Ordering::Acquire, Ordering::Relaxed);
                 if taken.is_ok() {
-                    return Acquired::Stolen;
+                    return Acquired::Orphaned;
                 }
             }
             relax(rounds);

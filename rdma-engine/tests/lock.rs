@@ -69,7 +69,7 @@ fn a_dead_thread_holds_nobody_up() {
         });
     };
     hold();
-    assert_eq!(lock.acquire(sys::gettid()), Acquired::Stolen);
+    assert_eq!(lock.acquire(sys::gettid()), Acquired::Orphaned);
     lock.release(sys::gettid());
     hold();
     assert!(lock.try_acquire(sys::gettid()));
@@ -93,7 +93,7 @@ fn a_zombie_holds_nobody_up() {
         assert!(Instant::now() < end, "a zombie passes for alive");
         sys::sched_yield();
     }
-    assert_eq!(lock.acquire(sys::gettid()), Acquired::Stolen);
+    assert_eq!(lock.acquire(sys::gettid()), Acquired::Orphaned);
     // SAFETY: a child of ours; no status is asked for.
     unsafe { libc::waitpid(pid, core::ptr::null_mut(), 0) };
 }

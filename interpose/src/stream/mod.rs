@@ -94,18 +94,19 @@ pub fn hold<'a>(s: &Stream, lock: &'a Lock) -> Held<'a> {
 /// Takes a direction's lock in any case. True if it was stolen.
 #[inline]
 pub fn seize(s: &Stream, lock: &Lock) -> bool {
-    let stolen = lock.acquire(tls::tid()) == Acquired::Stolen;
-    if stolen {
-        robbed(s, lock);
+    let how = lock.acquire(tls::tid());
+    if how != Acquired::Clean {
+        robbed(s, lock, how);
     }
-    stolen
+    how != Acquired::Clean
 }
 
-/// The one that held the lock may be dead, or never go on: it may have published, or
-/// taken bytes, and not have come to the bell, or read from TCP and not have counted.
+/// The one that held the lock may never go on: it may have published, or taken bytes,
+/// and not have come to the bell. One that is dead may have read from TCP and not have
+/// counted. (An interrupted frame has not: there signals are blocked.)
 #[cold]
-fn robbed(s: &Stream, lock: &Lock) {
-    if core::ptr::eq(lock, &s.slot.rx.lock) {
+fn robbed(s: &Stream, lock: &Lock, how: Acquired) {
+    if how == Acquired::Orphaned && core::ptr::eq(lock, &s.slot.rx.lock) {
         s.slot.flags.fetch_or(flags::UNCOUNTED, Ordering::AcqRel);
     }
     if s.phase() == Phase::Attached {

@@ -309,11 +309,14 @@ fn see_cut_undisturbed(s: &Stream, segment: Segment) -> bool {
 fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
     let rx = &s.slot.rx;
     if s.slot.has(flags::UNCOUNTED) {
-        s.slot.flags.fetch_and(!flags::UNCOUNTED, Ordering::AcqRel);
-        // The holder may have died between reading and counting.
-        if let Some(n) = cutover::read_from_tcp(fd) {
-            rx.tcp_count.store(n, Ordering::Release);
-        }
+        // The holder has died, perhaps between reading and counting. If the kernel
+        // cannot say now, the next read asks again.
+        sys::with_signals_blocked(|| {
+            if let Some(n) = cutover::read_from_tcp(fd) {
+                rx.tcp_count.store(n, Ordering::Release);
+                s.slot.flags.fetch_and(!flags::UNCOUNTED, Ordering::AcqRel);
+            }
+        });
     }
     // No handler of ours may read between reading and counting.
     let r = sys::with_signals_blocked(|| {

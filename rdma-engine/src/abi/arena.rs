@@ -189,8 +189,8 @@ pub mod flags {
     pub const SHARED: u32 = 1024;
     /// The FIN that has come is a half-close, though the peer did not say so.
     pub const HALF_CLOSED: u32 = 2048;
-    /// The receiving direction's lock was stolen: bytes read from TCP may not have been
-    /// counted.
+    /// Who held the receiving direction's lock has died: bytes read from TCP may not have
+    /// been counted.
     pub const UNCOUNTED: u32 = 4096;
     /// This end has connected (else it was accepted).
     pub const OUTGOING: u32 = 512;

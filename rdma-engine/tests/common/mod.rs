@@ -56,7 +56,7 @@ impl Wire {
     /// no room. Async-signal-safe.
     pub fn push(&self, source: u32, number: u32, n: usize) -> bool {
         let (p, me) = (self.private, sys::gettid());
-        let stolen = p.tx_lock.acquire(me) == Acquired::Stolen;
+        let stolen = p.tx_lock.acquire(me) != Acquired::Clean;
         let ring = self.segment.ring(0);
         let producer = Producer::new(&ring, &p.tx, self.consumed(), stolen).expect("our headers");
         let pushed = producer.push(n, 1 << 20, false, |mem, off, n| {

@@ -58,20 +58,29 @@ fn trying_neither_waits_nor_robs_the_living() {
     assert!(lock.try_acquire(me));
 }
 
+/// Waits until the kernel knows thread `tid` as dead: a join(3) ends a little earlier,
+/// when the thread's stack is free.
+fn dies(tid: u32) {
+    let end = Instant::now() + Duration::from_secs(10);
+    while sys::alive(tid) {
+        assert!(Instant::now() < end, "the dead {tid} passes for alive");
+        sys::sched_yield();
+    }
+}
+
 #[test]
 fn a_dead_thread_holds_nobody_up() {
     let lock = Lock::new();
     let hold = || {
-        let lock = &lock;
-        std::thread::scope(|s| {
-            let thread = s.spawn(|| lock.acquire(sys::gettid()));
-            assert_eq!(thread.join().unwrap(), Acquired::Clean);
-        });
+        let take = || (sys::gettid(), lock.acquire(sys::gettid()));
+        let (tid, how) = std::thread::scope(|s| s.spawn(take).join().unwrap());
+        assert_eq!(how, Acquired::Clean);
+        tid
     };
     hold();
     assert_eq!(lock.acquire(sys::gettid()), Acquired::Orphaned);
     lock.release(sys::gettid());
-    hold();
+    dies(hold());
     assert!(lock.try_acquire(sys::gettid()));
 }
 
@@ -88,11 +97,7 @@ fn a_zombie_holds_nobody_up() {
         }
         pid
     };
-    let end = Instant::now() + Duration::from_secs(10);
-    while sys::alive(pid as u32) {
-        assert!(Instant::now() < end, "a zombie passes for alive");
-        sys::sched_yield();
-    }
+    dies(pid as u32);
     assert_eq!(lock.acquire(sys::gettid()), Acquired::Orphaned);
     // SAFETY: a child of ours; no status is asked for.
     unsafe { libc::waitpid(pid, core::ptr::null_mut(), 0) };

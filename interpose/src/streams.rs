@@ -21,23 +21,19 @@ pub const FDS: usize = 4;
 pub struct Local {
     /// Where the segment is mapped, or null.
     base: AtomicPtr<u8>,
-    /// The side channel, and the rendezvous listener: descriptor + 1, or 0.
+    /// The side channel: descriptor + 1, or 0.
     pub side: AtomicI32,
-    pub listener: AtomicI32,
-    /// A duplicate of ours plus 1, made when the program's last descriptor was
-    /// closed under a call that is blocked: such a call keeps the stream open.
-    pub kept: AtomicI32,
-    /// The program's descriptors of the stream: number + 1, or 0.
-    fds: [AtomicI32; FDS],
-    /// How many there are in all.
-    pub fd_count: AtomicU32,
     /// Calls since the last step of an offer.
     pub calls: AtomicU32,
     /// Sends since the peer was last looked for.
     pub unchecked: AtomicU32,
-    /// Not 0: we have sent since we received last. Who answers what he gets waits
-    /// for the next message; who only receives waits for many.
+    /// Not 0: we have sent since we received last, this many bytes the last time. Who
+    /// answers what he gets waits for the next message; who only receives waits for many.
     pub answered: AtomicU32,
+    /// Not 0: what we received last had to be waited for, awake, while the peer worked
+    /// on another processor. If we answer, it waits now. [`POLLED`]: so it is with what
+    /// we will receive next.
+    pub awaited: AtomicU32,
     /// Records that the last receive found.
     pub records: AtomicU32,
     /// Receives in a row that found a little, at once (see [`crate::stream`]'s `flow`).
@@ -51,7 +47,19 @@ pub struct Local {
     pub spins: AtomicU32,
     /// Epoll sets that hold the stream and were taken over.
     pub epolls: AtomicU32,
+    /// The rendezvous listener: descriptor + 1, or 0.
+    pub listener: AtomicI32,
+    /// A duplicate of ours plus 1, made when the program's last descriptor was
+    /// closed under a call that is blocked: such a call keeps the stream open.
+    pub kept: AtomicI32,
+    /// The program's descriptors of the stream: number + 1, or 0.
+    fds: [AtomicI32; FDS],
+    /// How many there are in all.
+    pub fd_count: AtomicU32,
 }
+
+/// A value of [`Local::awaited`].
+pub const POLLED: u32 = 2;
 
 impl Local {
     /// Nothing is known of a new stream but its descriptor.
@@ -69,6 +77,7 @@ impl Local {
             &self.calls,
             &self.unchecked,
             &self.answered,
+            &self.awaited,
             &self.nonblocking,
             &self.flow,
             &self.records,

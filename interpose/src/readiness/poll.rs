@@ -157,6 +157,7 @@ impl Poll<'_> {
                 return self.kernel(scratch, Some(0)).unwrap_or_else(|e| e);
             }
             if self.spin() && self.look() > 0 {
+                self.note_come();
                 return self.finish(scratch);
             }
             self.arm();
@@ -213,6 +214,11 @@ impl Poll<'_> {
         if !by_ring(self.fds) {
             return false;
         }
+        for p in self.fds.iter() {
+            if let Some(s) = merged(p.fd) {
+                wait::prepare_answer(&s);
+            }
+        }
         let hit = || {
             self.fds.iter().any(|p| {
                 merged(p.fd).filter(ours).is_some_and(|s| {
@@ -222,6 +228,15 @@ impl Poll<'_> {
             })
         };
         patience::spin(SPINS, hit) || patience::yield_until(self.deadline, hit).is_some()
+    }
+
+    /// What is ready came while we were awake.
+    fn note_come(&self) {
+        for p in self.fds.iter().filter(|p| p.revents & POLLIN != 0) {
+            if let Some(s) = merged(p.fd) {
+                wait::has_come(&s);
+            }
+        }
     }
 
     fn arm(&self) {

@@ -4,7 +4,7 @@
 use super::bell;
 use super::{ending, flow, ready, settings};
 use crate::patience::{self, SPINS};
-use crate::streams::Stream;
+use crate::streams::{Stream, POLLED};
 use crate::threads::{self, Doing, Kind};
 use crate::{descriptors, errno, real, signals};
 use core::sync::atomic::Ordering;
@@ -34,6 +34,8 @@ pub struct Waiter {
     /// call first had to wait counts for all of the call.
     nonblocking: Option<bool>,
     slept: bool,
+    /// Something has come while we were awake and the peer ran elsewhere.
+    awaited: bool,
     /// Waits since something came of them.
     vain: u32,
 }
@@ -49,6 +51,9 @@ const NEAR_MISS_NS: u64 = 1_500;
 /// apart.
 const LULLS: u32 = 4;
 const LULL_TURNS: u32 = 90;
+/// Bytes that are fetched ahead at the most.
+const PREPARED: u32 = 16384;
+
 impl Waiter {
     /// A call on `fd` that may have to wait.
     pub fn new(fd: i32, want: Want) -> Waiter {
@@ -58,6 +63,7 @@ impl Waiter {
             deadline: None,
             nonblocking: None,
             slept: false,
+            awaited: false,
             vain: 0,
         }
     }
@@ -91,6 +97,11 @@ impl Waiter {
     #[inline]
     pub fn served(&mut self, s: &Stream) {
         self.vain = 0;
+        let was = s.local.awaited.load(Ordering::Relaxed);
+        let awaited = u32::from(self.awaited || was == POLLED);
+        if was != awaited {
+            s.local.awaited.store(awaited, Ordering::Relaxed);
+        }
         if self.want == Want::In {
             let sleeps = &s.slot.rx.sleeps;
             let n = sleeps.load(Ordering::Relaxed);
@@ -194,18 +205,21 @@ impl Waiter {
     }
 
     /// Spins, then yields. True if something has come.
-    fn spin(&self, s: &Stream) -> bool {
+    fn spin(&mut self, s: &Stream) -> bool {
         if !ready::may_come_by_ring(s, self.want) {
             return false;
         }
         if !patience::pays(s.slot.rx.sleeps.load(Ordering::Relaxed)) {
             return ready::now(s, self.want);
         }
-        if !ready::same_cpu(s) && self.poll_memory(s) {
+        let apart = !ready::same_cpu(s);
+        if apart && self.poll_memory(s) {
+            self.awaited = true;
             return true;
         }
         let after = patience::yield_until(None, || ready::now(s, self.want));
         learn(s, after.is_some_and(|ns| ns < NEAR_MISS_NS));
+        self.awaited = apart && after.is_some();
         after.is_some()
     }
 
@@ -223,6 +237,9 @@ impl Waiter {
                 }
             }
             return false;
+        }
+        if self.want == Want::In {
+            prepare_answer(s);
         }
         let turns = s.local.spins.load(Ordering::Relaxed).max(SPINS);
         patience::spin(turns, || ready::now(s, self.want))
@@ -310,6 +327,27 @@ impl Waiter {
         } else {
             libc::POLLIN | libc::POLLRDHUP
         }
+    }
+}
+
+/// While the peer answers there is time to fetch the lines of our own next message,
+/// which will be as long as the last one, perhaps. Of a long one the processor itself
+/// sees what is coming.
+pub fn prepare_answer(s: &Stream) {
+    let len = s.local.answered.load(Ordering::Relaxed).min(PREPARED);
+    if len < 64 {
+        return;
+    }
+    if let Some(segment) = s.segment() {
+        s.slot.tx.producer.will_write(&segment.ring(s.out()), len);
+    }
+}
+
+/// A wait of the poll or epoll families has found that something came on the stream,
+/// while it was awake.
+pub fn has_come(s: &Stream) {
+    if !ready::same_cpu(s) {
+        s.local.awaited.store(POLLED, Ordering::Relaxed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::chunks::Chunks;
 use super::Memory;
-use crate::abi::record::{count_sub, Pos, Record, CHUNKS, RING};
+use crate::abi::record::{count_sub, Pos, Record, CHUNKS, HEADER, RING};
 use crate::sync::{cas, cas_alone, AtomicU64, Ordering};
 
 /// What the writing side knows, in memory that the peer cannot map. All zero is
@@ -82,6 +82,24 @@ impl ProducerState {
             if self.pos.load(Ordering::Acquire) == word {
                 return count;
             }
+        }
+    }
+
+    /// A record of about `len` bytes will be written next: asks for its lines, which
+    /// the reader has still from the last time round, but not for the first, which it
+    /// polls. A hint, that needs no lock.
+    pub fn will_write<M: Memory>(&self, mem: &M, len: u32) {
+        let word = self.pos.load(Ordering::Acquire);
+        let mut at = place(word);
+        if word & CLAIMED != 0 {
+            let header = mem.header(at.off()).load(Ordering::Acquire);
+            match Record::decode(header, at.at()) {
+                Some(Record::Data { len, .. }) => at = at.after_data(len),
+                _ => return,
+            }
+        }
+        for off in (at.off() + 64..at.off() + HEADER + len).step_by(64) {
+            mem.will_write(off);
         }
     }
 

@@ -14,6 +14,9 @@ pub struct Fault(pub i32);
 pub trait Memory {
     /// The line at `off` will be written soon: asks for it, without waiting.
     fn will_write(&self, _off: u32) {}
+    /// The line at `off` was written, and another processor will read it next: lets it
+    /// go to the cache that both share.
+    fn was_written(&self, _off: u32) {}
     /// The header word at `off` (a multiple of 8).
     fn header(&self, off: u32) -> &AtomicU64;
     /// Gives a chunk's memory back to the system. Its content is lost, but for
@@ -57,6 +60,22 @@ impl Memory for RawMemory {
             unsafe {
                 core::arch::asm!(
                     "prefetchw byte ptr [{p}]",
+                    p = in(reg) self.base.add(off as usize),
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+    }
+
+    #[inline]
+    fn was_written(&self, off: u32) {
+        if (off as usize) < RING {
+            // SAFETY: a hint about an address inside the ring; it never faults, and is
+            // a no-operation to processors that do not know it.
+            #[cfg(target_arch = "x86_64")]
+            unsafe {
+                core::arch::asm!(
+                    "cldemote byte ptr [{p}]",
                     p = in(reg) self.base.add(off as usize),
                     options(nostack, preserves_flags)
                 );

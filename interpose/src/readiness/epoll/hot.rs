@@ -6,18 +6,29 @@ use super::{sets, token, Set, KIND, LOCAL, SIDE, TOKEN, TOKEN_MASK};
 use crate::descriptors;
 use crate::stream::bell;
 use crate::stream::ready;
-use crate::stream::wait::Want;
+use crate::stream::wait::{has_come, Want};
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
 use core::sync::atomic::{fence, Ordering};
 use libc::{epoll_event, EPOLL_CTL_ADD};
 use rdma_engine::sys;
 
+/// Why the hot streams are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// For what there is.
+    Now,
+    /// Again and again, for what will come.
+    Awake,
+    /// For the last time before a sleep: the bells are armed, and streams with nothing
+    /// to report leave the list.
+    Last,
+}
+
 impl Set {
-    /// Reports of hot streams into `out`; with `cool`, before a sleep, the bells are
-    /// armed, and streams with nothing to report leave the list.
-    pub(super) fn collect(&self, out: &mut [epoll_event], cool: bool) -> usize {
-        let (n, left) = self.collect_locked(out, cool);
+    /// Reports of hot streams into `out`.
+    pub(super) fn collect(&self, out: &mut [epoll_event], why: Look) -> usize {
+        let (n, left) = self.collect_locked(out, why);
         if left {
             // Others that sleep here can have those.
             self.wake();
@@ -27,7 +38,7 @@ impl Set {
 
     /// [`Set::collect`]; also says whether some were not looked at for lack of
     /// room.
-    pub(super) fn collect_locked(&self, out: &mut [epoll_event], cool: bool) -> (usize, bool) {
+    pub(super) fn collect_locked(&self, out: &mut [epoll_event], why: Look) -> (usize, bool) {
         let _held = self.hold();
         let mut n = 0;
         let mut reported = [0u32; 16];
@@ -53,10 +64,14 @@ impl Set {
             let report = r.stream().map_or(0, |s| {
                 // Armed and cooled under one lock: whoever takes the bell down makes
                 // the stream hot again, under the same lock.
-                if cool {
+                if why == Look::Last {
                     self.arm(&s, r);
                 }
-                r.report(&s, this)
+                let report = r.report(&s, this);
+                if why == Look::Awake && report & bits::IN != 0 {
+                    has_come(&s);
+                }
+                report
             });
             if report != 0 {
                 out[n] = epoll_event {
@@ -68,7 +83,7 @@ impl Set {
             if report != 0 && n <= reported.len() {
                 // To the end of the list, behind those that had no turn.
                 reported[n - 1] = this as u32 + 1;
-            } else if report != 0 || !cool {
+            } else if report != 0 || why != Look::Last {
                 self.heat(this, r);
             }
         }

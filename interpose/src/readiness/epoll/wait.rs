@@ -1,5 +1,6 @@
 //! epoll_wait(2) and its kin.
 
+use super::hot::Look;
 use super::{set_of, Set, ASK_EVERY};
 use crate::errno;
 use crate::patience::{self, SPINS};
@@ -43,7 +44,7 @@ pub fn wait(
         }
         // Taken over while we slept, or a late ring of our own.
         let kept = set.sift(&mut events[..n as usize]);
-        let n = kept + set.collect(&mut events[kept..], false);
+        let n = kept + set.collect(&mut events[kept..], Look::Now);
         if n > 0 || timeout_ns == Some(0) {
             set.hand_over();
             return n as i32;
@@ -69,7 +70,7 @@ fn first_look(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> Op
     let n = if ask {
         now(set, events, sleeper)
     } else {
-        set.collect(events, false)
+        set.collect(events, Look::Now)
     };
     if n == 0 {
         return None;
@@ -96,7 +97,7 @@ fn merged(
             return n as i32;
         }
         // Arm, look once more, sleep.
-        n = set.collect(events, true);
+        n = set.collect(events, Look::Last);
         if n > 0 {
             return n as i32;
         }
@@ -118,7 +119,7 @@ fn merged(
             return r;
         }
         let kept = set.sift(&mut events[..r as usize]);
-        n = kept + set.collect(&mut events[kept..], false);
+        n = kept + set.collect(&mut events[kept..], Look::Now);
         if n > 0 {
             return n as i32;
         }
@@ -137,7 +138,7 @@ fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
         return 0;
     }
     let kept = set.sift(&mut events[..r as usize]);
-    kept + set.collect(&mut events[kept..], false)
+    kept + set.collect(&mut events[kept..], Look::Now)
 }
 
 /// Polls the hot streams: spins very little, then yields for a while. Returns
@@ -149,7 +150,7 @@ fn spin(set: &Set, events: &mut [epoll_event], deadline: Option<u64>) -> usize {
     }
     let mut n = 0;
     let mut check = || {
-        n = set.collect(events, false);
+        n = set.collect(events, Look::Awake);
         n > 0
     };
     if !patience::spin(SPINS, &mut check) {

@@ -73,9 +73,10 @@ impl Wire {
         Consumer::new(&self.mem, &self.rx, &self.words().cursor.consumed)
     }
 
-    /// One push of `bytes`.
+    /// One push of `bytes`, with the hints that an answer is given.
     pub fn push(&self, bytes: &[u8], limit: usize, window_only: bool) -> Push {
-        let p = self.producer(false);
+        self.tx.will_write(&self.mem, bytes.len() as u32);
+        let p = self.producer(false).awaited(true);
         p.push(bytes.len(), limit, window_only, |mem, off, n| {
             // SAFETY: `n` bytes of the ring, of which nobody makes a reference.
             unsafe {

@@ -306,7 +306,7 @@ fn at_rest() -> Vec<Work> {
     vec![
         Work::new(
             "hookcost",
-            HookCost,
+            HookCost { settled: true },
             vec![
                 metric(
                     "read on a pipe, above the system call",
@@ -326,6 +326,21 @@ fn at_rest() -> Vec<Work> {
                     Unit::Nanos,
                     Goal::Above(10.0),
                 ),
+            ],
+        )
+        .at(&[OneCore], &[OneCore])
+        .stays_plain(),
+        Work::new(
+            "hookcost-unsettled",
+            HookCost { settled: false },
+            vec![
+                metric(
+                    "send, while the peer may answer",
+                    "send",
+                    Unit::Nanos,
+                    Goal::None,
+                ),
+                metric("recv, the same", "recv", Unit::Nanos, Goal::None),
             ],
         )
         .at(&[OneCore], &[OneCore])
@@ -352,7 +367,8 @@ fn at_rest() -> Vec<Work> {
                 ),
             ],
         )
-        .at(&[TwoCores], &[TwoCores]),
+        .at(&[TwoCores], &[TwoCores])
+        .stays_plain(),
         Work::new(
             "idle",
             Idle {

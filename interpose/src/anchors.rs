@@ -5,8 +5,9 @@
 //! addresses share one.
 
 use crate::streams::Local;
+use core::ffi::c_void;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU64};
+use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize};
 
 /// The addresses; null until the table is there.
 #[repr(C, align(64))]
@@ -17,11 +18,26 @@ pub struct Anchors {
     pub arena: AtomicPtr<u8>,
     /// That of what is this process's own about each slot.
     pub locals: AtomicPtr<Local>,
+    /// Where a thread's block is, from its thread pointer ([`crate::tls`]); there before
+    /// the descriptor table is.
+    pub tls: AtomicUsize,
+    /// The next definitions of the calls that are made most ([`crate::real`]).
+    pub read: AtomicPtr<c_void>,
+    pub write: AtomicPtr<c_void>,
+    pub recv: AtomicPtr<c_void>,
+    pub send: AtomicPtr<c_void>,
 }
+
+const _: () = assert!(core::mem::size_of::<Anchors>() == 64);
 
 /// This process's.
 pub static ANCHORS: Anchors = Anchors {
     descriptors: AtomicPtr::new(null_mut()),
     arena: AtomicPtr::new(null_mut()),
     locals: AtomicPtr::new(null_mut()),
+    tls: AtomicUsize::new(0),
+    read: AtomicPtr::new(null_mut()),
+    write: AtomicPtr::new(null_mut()),
+    recv: AtomicPtr::new(null_mut()),
+    send: AtomicPtr::new(null_mut()),
 };

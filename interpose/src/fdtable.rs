@@ -30,6 +30,8 @@ pub enum Entry {
 }
 
 const TAGS: u64 = 7;
+/// In a stream's word: its calls are not followed (see `stream::settled`).
+const SETTLED: u64 = 8;
 const OTHER: u64 = 1;
 const SOCKET: u64 = 2;
 const INTERNAL: u64 = 3;
@@ -132,10 +134,20 @@ pub fn word_of(fd: c_int) -> u64 {
     word(fd).map_or(OTHER, |w| w.load(Ordering::Acquire))
 }
 
-/// Is a raw word a stream's?
+/// Is a raw word that of a stream whose calls are followed?
 #[inline(always)]
-pub fn is_stream(word: u64) -> bool {
-    word & TAGS == STREAM
+pub fn is_followed(word: u64) -> bool {
+    word & (TAGS | SETTLED) == STREAM
+}
+
+/// From now on calls on `fd` are not followed, if it is still `stream`.
+pub fn settle(fd: c_int, stream: Entry) {
+    if let Some(w) = word(fd) {
+        let old = stream.encode();
+        let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+        // Else the number is something else by now.
+        let _ = w.compare_exchange(old, old | SETTLED, done, failed);
+    }
 }
 
 /// Index and generation in a stream's raw word.
@@ -165,14 +177,12 @@ pub fn swap(fd: c_int, entry: Entry) -> Entry {
 
 /// Says what `fd` is if it is still `old`.
 pub fn replace(fd: c_int, old: Entry, new: Entry) -> bool {
-    word(fd).is_some_and(|w| {
-        w.compare_exchange(
-            old.encode(),
-            new.encode(),
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        )
-        .is_ok()
+    let swap = |w: &AtomicU64, old| {
+        w.compare_exchange(old, new.encode(), Ordering::AcqRel, Ordering::Acquire)
+    };
+    word(fd).is_some_and(|w| match swap(w, old.encode()) {
+        Ok(_) => true,
+        Err(now) => now == old.encode() | SETTLED && swap(w, now).is_ok(),
     })
 }
 
@@ -208,5 +218,21 @@ mod tests {
         ] {
             assert_eq!(Entry::decode(e.encode()), e);
         }
+    }
+
+    #[test]
+    fn a_settled_stream_is_the_same_entry() {
+        init();
+        let (fd, index) = (LIMIT as c_int - 1, 7);
+        let stream = |generation| Entry::Stream { index, generation };
+        set(fd, stream(3));
+        settle(fd, stream(1));
+        assert!(is_followed(word_of(fd)), "it is another stream's number");
+        settle(fd, stream(3));
+        assert!(!is_followed(word_of(fd)));
+        assert_eq!(get(fd), stream(3));
+        assert!(!replace(fd, stream(1), Entry::Unknown));
+        assert!(replace(fd, stream(3), Entry::Unknown));
+        assert_eq!(word_of(fd), 0);
     }
 }

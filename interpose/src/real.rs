@@ -4,6 +4,7 @@
 //! library's constructor, or an allocator, calls hooks before ours has run.
 //! Called as `extern "C-unwind"`: they are cancellation points (pthreads(7)).
 
+use crate::anchors::ANCHORS;
 use core::ffi::{c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use libc::{
@@ -56,6 +57,19 @@ fn resolve(name: &core::ffi::CStr) -> *mut c_void {
 
 macro_rules! real {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;)*) => {$(
+        real_at! {
+            {
+                static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+                &NEXT
+            }
+            $(#[$doc])* fn $name($($arg: $ty),*) -> $ret;
+        }
+    )*};
+}
+
+/// One of `real!`; its address is kept where the first block says.
+macro_rules! real_at {
+    ($slot:block $(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty;) => {
         $(#[$doc])*
         /// The next definition; `ENOSYS` if there is none.
         ///
@@ -64,8 +78,7 @@ macro_rules! real {
         #[inline]
         #[allow(clippy::too_many_arguments, non_snake_case)]
         pub unsafe fn $name($($arg: $ty),*) -> $ret {
-            static NEXT: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
-            let next = cached(&NEXT, concat!(stringify!($name), "\0"));
+            let next = cached($slot, concat!(stringify!($name), "\0"));
             if next.is_null() {
                 // SAFETY: all return types here are integers or pointers, for
                 // which all ones (-1) is a value.
@@ -77,7 +90,7 @@ macro_rules! real {
                 f($($arg),*)
             }
         }
-    )*};
+    };
 }
 
 /// A return value in the register that carries it.
@@ -111,15 +124,11 @@ real! {
     fn sockatmark(fd: c_int) -> c_int;
     fn preadv2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t;
     fn pwritev2(fd: c_int, iov: *const iovec, n: c_int, offset: off_t, flags: c_int) -> ssize_t;
-    fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t;
     fn readv(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t;
-    fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t;
     fn recvfrom(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int, addr: *mut sockaddr, alen: *mut socklen_t) -> ssize_t;
     fn recvmsg(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t;
     fn recvmmsg(fd: c_int, vec: *mut mmsghdr, n: u32, flags: c_int, timeout: *mut timespec) -> c_int;
-    fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t;
     fn writev(fd: c_int, iov: *const iovec, n: c_int) -> ssize_t;
-    fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t;
     fn sendto(fd: c_int, buf: *const c_void, len: size_t, flags: c_int, addr: *const sockaddr, alen: socklen_t) -> ssize_t;
     fn sendmsg(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t;
     fn sendmmsg(fd: c_int, vec: *mut mmsghdr, n: u32, flags: c_int) -> c_int;
@@ -164,3 +173,8 @@ real! {
     fn __poll_chk(fds: *mut pollfd, n: nfds_t, timeout: c_int, size: size_t) -> c_int;
     fn __ppoll_chk(fds: *mut pollfd, n: nfds_t, timeout: *const timespec, mask: *const libc::sigset_t, size: size_t) -> c_int;
 }
+
+real_at! { { &ANCHORS.read } fn read(fd: c_int, buf: *mut c_void, len: size_t) -> ssize_t; }
+real_at! { { &ANCHORS.write } fn write(fd: c_int, buf: *const c_void, len: size_t) -> ssize_t; }
+real_at! { { &ANCHORS.recv } fn recv(fd: c_int, buf: *mut c_void, len: size_t, flags: c_int) -> ssize_t; }
+real_at! { { &ANCHORS.send } fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t; }

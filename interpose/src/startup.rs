@@ -88,6 +88,7 @@ pub fn inherited_arena() -> Option<(i32, ArenaRef)> {
 }
 
 extern "C" fn start() {
+    crate::tls::init();
     if !crate::fdtable::init() || !crate::threads::init() {
         return;
     }

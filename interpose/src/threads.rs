@@ -229,10 +229,10 @@ impl Doing {
     }
 
     /// As [`Doing::begin`], if the thread has a mark and is doing nothing yet: the
-    /// usual case, in few instructions.
+    /// usual case, in few instructions. (A descriptor is known: start-up is over.)
     #[inline(always)]
     pub fn begin_first(kind: Kind, index: u32) -> Option<Doing> {
-        let mark = tls::get().mark.get()?;
+        let mark = tls::mark()?;
         if mark.doing.load(Ordering::Relaxed) != 0 {
             return None;
         }

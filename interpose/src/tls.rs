@@ -6,8 +6,10 @@
 //! pointer (ELF TLS, initial-exec model): one add. A preload library is there
 //! at start-up, when such space is always granted.
 
+use crate::anchors::ANCHORS;
 use crate::threads::Mark;
 use core::cell::Cell;
+use core::sync::atomic::Ordering;
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("Sidewire knows the thread-local storage of x86-64 Linux only");
@@ -57,6 +59,39 @@ pub fn get() -> &'static Tls {
             options(pure, nomem, nostack)
         );
         &*p
+    }
+}
+
+/// Notes where the block is, for [`mark`].
+pub fn init() {
+    let offset: usize;
+    // SAFETY: reads the block's offset.
+    unsafe {
+        core::arch::asm!(
+            "mov {p}, qword ptr [rip + sidewire_tls@GOTTPOFF]",
+            p = out(reg) offset,
+            options(pure, nomem, nostack)
+        );
+    }
+    ANCHORS.tls.store(offset, Ordering::Relaxed);
+}
+
+/// The calling thread's mark, if it has one, by way of two lines of memory less than
+/// [`get`]. Only after [`init`].
+#[inline(always)]
+pub fn mark() -> Option<&'static Mark> {
+    let offset = ANCHORS.tls.load(Ordering::Relaxed);
+    let mark: *const Mark;
+    // SAFETY: the block's `mark`, as in [`get`]: null, or a reference.
+    unsafe {
+        core::arch::asm!(
+            "mov {m}, qword ptr fs:[{o} + {field}]",
+            o = in(reg) offset,
+            m = out(reg) mark,
+            field = const core::mem::offset_of!(Tls, mark),
+            options(pure, readonly, nostack)
+        );
+        mark.as_ref()
     }
 }
 

@@ -4,10 +4,12 @@
 //! * [`run`] – running a program with the library before it.
 //! * [`view`] – reading an arena that somebody else writes to.
 //! * [`ps`], [`doctor`] – what there is.
+//! * [`diag`] – the kernel's word on a connection.
 //! * [`policy`] – rule files, and their compiled form for the library.
 //! * [`library`], [`elf`] – finding the library; what can be preloaded where.
 
 pub mod cli;
+pub mod diag;
 pub mod doctor;
 pub mod elf;
 pub mod library;

@@ -5,7 +5,8 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 use support::{command, real_library, stderr, stdout, wait_for, Scratch};
 
@@ -122,6 +123,45 @@ fn one_end_alone() {
     let told = |why: &str| text.contains(&format!("not fast: 1 x {why}"));
     assert!(whys.into_iter().any(told), "{text}");
     plain.wait().unwrap();
+}
+
+/// What is on TCP for good is not counted call by call; the kernel knows.
+#[test]
+fn a_settled_stream_is_counted_at_its_end() {
+    let scratch = Scratch::new();
+    let file = scratch.path("stats.json");
+    let (server, address) = server(&[]);
+    let settled = ["--transport", "tcp", "--stats-file", file.to_str().unwrap()];
+    assert_eq!(client(&settled, &address).status.code(), Some(0));
+    let stats: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    for way in ["tcp_in", "tcp_out"] {
+        assert_eq!(stats[way].as_u64(), Some(5000 * 64), "{way}: {stats}");
+    }
+    server.wait_with_output().unwrap();
+}
+
+/// The same while it lives.
+#[test]
+fn a_settled_stream_is_counted_by_ps() {
+    let (mut server, address) = server(&["--transport", "tcp"]);
+    let mut near = TcpStream::connect(&address).unwrap();
+    let mut answer = [0; 64];
+    for _ in 0..500 {
+        near.write_all(&[1; 64]).unwrap();
+        near.read_exact(&mut answer).unwrap();
+    }
+    let remote = near.local_addr().unwrap().to_string();
+    let out = sidewire(&["ps", "--json"]).output().unwrap();
+    let all: Value = serde_json::from_str(&stdout(&out)).unwrap();
+    let row = all.as_array().unwrap().iter();
+    let row = row.clone().find(|r| r["remote"] == *remote).unwrap();
+    assert_eq!(row["settled"], true, "{row}");
+    for way in ["in", "out"] {
+        assert_eq!(row[way]["tcp_bytes"].as_u64(), Some(500 * 64), "{row}");
+        assert!(row[way]["messages"].as_u64() < Some(500), "{row}");
+    }
+    drop(near);
+    server.wait().unwrap();
 }
 
 #[test]

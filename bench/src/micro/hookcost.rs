@@ -226,7 +226,11 @@ fn small_window_listener() -> io::Result<TcpListener> {
 }
 
 /// One run; the number of rounds grows with the run's length.
-pub struct HookCost;
+pub struct HookCost {
+    /// Is it clear from the beginning that the streams stay on TCP? Else the library looks
+    /// for their other end for some ten seconds, and follows their calls meanwhile.
+    pub settled: bool,
+}
 
 impl Experiment for HookCost {
     fn run(&self, run: &Run) -> Result<Values, Failure> {
@@ -235,6 +239,9 @@ impl Experiment for HookCost {
         let peer = std::thread::spawn(move || peer(listener));
         let mut command = run.command(&myself()?);
         command.args(["micro", "hookcost", &port, &(300 * run.seconds).to_string()]);
+        if self.settled {
+            command.env("SIDEWIRE_TRANSPORT", "tcp");
+        }
         let report: Report =
             from_json(&run.start(command, "hookcost", End::Client)?.wait()?.stdout)?;
         peer.join().map_err(|_| "the peer panicked".to_owned())??;

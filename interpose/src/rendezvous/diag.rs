@@ -124,7 +124,7 @@ fn ask(fd: i32, own: End, peer: End) -> Result<Found, Reason> {
         let e = i32::from_ne_bytes([buffer[16], buffer[17], buffer[18], buffer[19]]);
         // No such socket: the peer is not on this host (or in this namespace).
         return Err(if e == -libc::ENOENT {
-            Reason::NoPeer
+            Reason::Remote
         } else {
             Reason::Kernel
         });

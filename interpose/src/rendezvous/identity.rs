@@ -25,6 +25,11 @@ pub fn is_offerable(fd: i32, own: End, peer: End) -> Result<(), Reason> {
     is_untranslated(fd, own, peer)
 }
 
+/// Is the other end a socket of this network namespace?
+pub fn is_here(own: End, peer: End) -> Result<(), Reason> {
+    diag::find(peer, own).map(|_| ())
+}
+
 /// With address translation, equal 4-tuples may be different connections.
 fn is_untranslated(fd: i32, own: End, peer: End) -> Result<(), Reason> {
     let six = i32::from(own.0) == libc::AF_INET6;

@@ -22,6 +22,9 @@ use rdma_engine::abi::reason::Reason;
 use rdma_engine::segment::{self, Segment};
 use rdma_engine::sys;
 
+/// After so many offers without an answer, over some ten seconds in which the stream was
+/// busy, no other is made: an end that ran Sidewire would have been as busy.
+const UNANSWERED: u32 = 4;
 /// So many refusals for want of resources are taken for passing ones.
 const TRANSIENT: u32 = 12;
 /// An offer without an answer is withdrawn after so many steps and so long.
@@ -40,8 +43,8 @@ pub fn offer(s: &Stream, fd: i32) {
         return;
     }
     if !startup::enabled() {
-        s.because(Reason::Policy);
-        heat::rest(s);
+        // Nothing switches it on again.
+        decline(s, Reason::Policy);
         return;
     }
     if s.pinned()
@@ -63,7 +66,7 @@ pub fn offer(s: &Stream, fd: i32) {
         return;
     }
     sys::with_signals_blocked(|| {
-        if s.phase() == Phase::Plain {
+        if s.phase() == Phase::Plain && !s.pinned() {
             match begin(s, fd) {
                 Ok(()) => {
                     s.because(Reason::Offered);
@@ -90,7 +93,10 @@ fn decline(s: &Stream, reason: Reason) {
             | Reason::ZeroCopy
             | Reason::Ulp
             | Reason::Sigio
-    );
+            | Reason::Remote
+    ) || (reason == Reason::NoPeer
+        && s.slot.offers.load(Ordering::Relaxed) + 1 >= UNANSWERED
+        && startup::chaos() == 0);
     if for_good {
         s.slot.pin.store(reason as u32, Ordering::Release);
     }
@@ -134,6 +140,7 @@ fn begin(s: &Stream, fd: i32) -> Result<(), Reason> {
     let (own, peer) = open::addresses(s, fd).ok_or(Reason::Ended)?;
     check_policy(s)?;
     identity::is_offerable(fd, own, peer)?;
+    identity::is_here(own, peer)?;
     if let Some(reason) = options::in_force(fd) {
         return Err(reason);
     }

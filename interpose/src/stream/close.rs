@@ -6,7 +6,7 @@
 //! whatever becomes of us.
 
 use super::bell;
-use super::ready;
+use super::{ready, settled};
 use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use crate::{descriptors, process, real, threads};
@@ -108,6 +108,9 @@ pub fn before(fd: i32) -> Closing {
     }
     crate::readiness::epoll::forget_fd(fd);
     let last = s.is_sole();
+    if last {
+        settled::count(&s, fd);
+    }
     // A call that is blocked in another thread keeps the socket open
     // (close(2)): what the peer is told has to wait for it.
     let busy =
@@ -293,6 +296,9 @@ fn take(place: &AtomicI32) -> i32 {
 /// closes the descriptors; what it cannot know is said here.
 pub fn at_exit() {
     for s in streams::ours() {
+        if let Some(fd) = s.any_fd() {
+            settled::count(&s, fd);
+        }
         log_end(&s);
         if s.phase() != Phase::Attached || !s.is_sole() {
             continue;

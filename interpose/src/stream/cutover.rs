@@ -95,6 +95,18 @@ pub fn read_from_tcp(fd: i32) -> Option<u64> {
     None
 }
 
+/// Bytes that the program has sent and received by TCP so far, also when the connection
+/// is ending: good enough to be shown.
+pub fn carried(fd: i32) -> Option<(u64, u64)> {
+    let now = counts(fd)?;
+    // The peer's FIN counts as a byte.
+    const CLOSE_WAIT: u8 = 8;
+    const BEHIND_A_FIN: [u8; 4] = [CLOSE_WAIT, 9, 11, 6];
+    let fin = u64::from(BEHIND_A_FIN.contains(&now.state));
+    let unread = queued(fd) as u64 + fin;
+    Some((now.sent, now.received.saturating_sub(unread)))
+}
+
 /// Is urgent data pending (POLLPRI)?
 fn urgent(fd: i32) -> bool {
     let mut p = [libc::pollfd {

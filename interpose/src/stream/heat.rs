@@ -1,9 +1,9 @@
 //! Is a stream worth an offer?
 //!
-//! After a few messages or some tens of KiB that came in reasonable time: a
-//! connection that says a word now and then is not worth the memory. (Messages a
-//! millisecond apart are: even with both ends asleep in between, the wire was
-//! measured to take half the time of TCP, at less processor time.)
+//! After a few messages or some tens of KiB that came in short time. Where both ends
+//! sleep between messages that are a millisecond apart, the wire was measured to take
+//! as long as TCP, and a sixth more processor time: a doorbell is a system call like
+//! another, and who sleeps on two descriptors has one more to ask.
 
 use crate::streams::{self, Stream};
 use crate::{policy, startup};
@@ -11,8 +11,18 @@ use core::sync::atomic::Ordering;
 use rdma_engine::abi::arena::{flags, Phase, Slot};
 use rdma_engine::sys;
 
-/// Each counted message may take this long, in ns; else the count starts again.
-const PACE_NS: u64 = 20_000_000;
+/// Each counted message may take this long, in ns; else the count starts again. (An end
+/// that answers counts two for each round.)
+const PACE_NS: u64 = 400_000;
+/// The same in the latency profile, whose waits stay awake ten times as long.
+const LATENCY_PACE_NS: u64 = 20_000_000;
+
+fn pace() -> u64 {
+    match startup::profile() {
+        startup::Profile::Latency => LATENCY_PACE_NS,
+        _ => PACE_NS,
+    }
+}
 
 /// After a call that moved `n` bytes of a stream that is not attached: counts
 /// it, and makes an offer, or takes the next step of one, when it is time.
@@ -49,6 +59,8 @@ fn hot(slot: &'static Slot, generation: u32, fd: i32, heat: u64) {
     let heat = introduce(s, fd, heat.wrapping_add(startup::upgrade_after()));
     if heat < startup::upgrade_after() {
         set(s, heat as i64);
+    } else if super::settled::settle(s, fd) {
+        // This was the last call that was looked at.
     } else if judge(s, heat) {
         crate::rendezvous::offer(s, fd);
     }
@@ -86,6 +98,7 @@ fn introduce(s: &Stream, fd: i32, heat: u64) -> u64 {
         return heat;
     }
     let outgoing = s.slot.has(flags::OUTGOING);
+    s.slot.heat_since.store(sys::now_ns(), Ordering::Relaxed);
     let rule = super::open::addresses(s, fd).and_then(|_| {
         policy::decide(&s.slot.local.get(), &s.slot.remote.get(), outgoing).upgrade_after
     });
@@ -111,5 +124,5 @@ fn judge(s: &Stream, heat: u64) -> bool {
     let now = sys::now_ns();
     let since = s.slot.heat_since.swap(now, Ordering::Relaxed);
     set(s, 0);
-    threshold <= 1 || since == 0 || now.saturating_sub(since) < PACE_NS * heat
+    threshold <= 1 || since == 0 || now.saturating_sub(since) < pace() * heat
 }

@@ -8,7 +8,7 @@
 //!       └────────────────┘
 //! ```
 //!
-//! * [`heat`] – is the stream worth an offer?
+//! * [`heat`] – is the stream worth an offer? [`settled`] – streams that never will be.
 //! * [`crate::rendezvous`] – offers: Plain to Offered to Attached.
 //! * [`cutover`] – promises, cuts, recalls; [`leave`] – back to TCP at once.
 //! * [`receive`], [`send`] – the data calls.
@@ -32,6 +32,7 @@ pub mod ready;
 pub mod receive;
 pub mod send;
 pub mod settings;
+pub mod settled;
 pub mod transfer;
 pub mod wait;
 
@@ -218,7 +219,7 @@ pub fn add(word: &AtomicU64, n: u64) {
 #[inline]
 pub fn enter(fd: i32, kind: Kind) -> Option<Inside> {
     let entry = fdtable::word_of(fd);
-    if !fdtable::is_stream(entry) {
+    if !fdtable::is_followed(entry) {
         if entry == 0 {
             open::adopt(fd);
         }
@@ -244,7 +245,7 @@ pub enum First {
 #[inline(always)]
 pub fn enter_first(fd: i32, kind: Kind) -> First {
     let entry = fdtable::word_of(fd);
-    if !fdtable::is_stream(entry) {
+    if !fdtable::is_followed(entry) {
         return if entry == 0 {
             First::Unusual
         } else {

@@ -1,9 +1,10 @@
 //! The kernel's features that the two ends of a stream prove each other with.
 
 use super::Finding;
+use crate::diag;
 use rdma_engine::{arena, sys};
 use std::ffi::CStr;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 
 /// Linux 5.14 is the first with all of them.
@@ -100,59 +101,10 @@ fn sealed_memory() -> bool {
 fn finds_owner(near: &TcpStream, far: &TcpStream) -> bool {
     use std::os::linux::fs::MetadataExt;
     let inode = std::fs::metadata(format!("/proc/self/fd/{}", far.as_raw_fd()));
-    let (Ok(inode), Ok(std::net::SocketAddr::V4(source)), Ok(std::net::SocketAddr::V4(target))) =
-        (inode, near.peer_addr(), near.local_addr())
-    else {
+    let (Ok(inode), Ok(source), Ok(target)) = (inode, near.peer_addr(), near.local_addr()) else {
         return false;
     };
-    ask_diag(source, target) == Some(inode.st_ino() as u32)
-}
-
-/// The inode of the TCP socket bound to `source` and connected to `target`.
-fn ask_diag(source: SocketAddrV4, target: SocketAddrV4) -> Option<u32> {
-    const BY_FAMILY: u16 = 20;
-    let (kind, protocol) = (libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
-    // SAFETY: socket(2) with constants; the new descriptor is only ours.
-    let socket = unsafe {
-        use std::os::fd::FromRawFd;
-        let fd = libc::socket(libc::AF_NETLINK, kind, protocol);
-        (fd >= 0).then(|| std::os::fd::OwnedFd::from_raw_fd(fd))
-    }?;
-    // struct nlmsghdr (16 bytes), then struct inet_diag_req_v2 (56 bytes).
-    let mut request = Vec::with_capacity(72);
-    request.extend(72u32.to_ne_bytes());
-    request.extend(BY_FAMILY.to_ne_bytes());
-    request.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
-    request.extend([0; 8]);
-    request.extend([libc::AF_INET as u8, libc::IPPROTO_TCP as u8, 0, 0]);
-    request.extend(u32::MAX.to_ne_bytes());
-    request.extend(source.port().to_be_bytes());
-    request.extend(target.port().to_be_bytes());
-    for address in [source, target] {
-        request.extend(address.ip().octets());
-        request.extend([0; 12]);
-    }
-    // Any interface, no cookie.
-    request.extend(0u32.to_ne_bytes());
-    request.extend([0xff; 8]);
-    let fd = socket.as_raw_fd();
-    if sys::send_nowait(fd, &request) != request.len() as isize {
-        return None;
-    }
-    let mut answer = [0; 512];
-    let mut wait = [libc::pollfd {
-        fd,
-        events: libc::POLLIN,
-        revents: 0,
-    }];
-    sys::ppoll(&mut wait, Some(1_000_000_000));
-    let n = usize::try_from(sys::recv_nowait(fd, &mut answer)).ok()?;
-    let kind = u16::from_ne_bytes([answer[4], answer[5]]);
-    // struct inet_diag_msg is 72 bytes; its inode is the last field.
-    let inode = answer
-        .get(84..88)
-        .filter(|_| n >= 88 && kind == BY_FAMILY)?;
-    Some(u32::from_ne_bytes(inode.try_into().ok()?))
+    diag::find(source, target).is_some_and(|s| s.inode == inode.st_ino() as u32)
 }
 
 #[cfg(test)]

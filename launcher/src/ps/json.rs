@@ -24,6 +24,8 @@ struct Object<'a> {
     out: Direction,
     #[serde(rename = "in")]
     inward: Direction,
+    /// On TCP for good: `messages` are those until that was clear.
+    settled: bool,
     /// Why it is not Fast; `null` if it is.
     reason: Option<&'static str>,
     /// Seconds since it was opened.
@@ -51,6 +53,7 @@ fn object(row: &Row, now: u64) -> Object<'_> {
         wire: s.wire(),
         out: direction(&s.out),
         inward: direction(&s.inward),
+        settled: s.settled,
         reason: s.reason_text(),
         age: now.saturating_sub(s.opened) as f64 / 1e9,
         arena: row.arena,

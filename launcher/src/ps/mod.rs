@@ -40,6 +40,9 @@ pub fn ps(args: &PsArgs) -> i32 {
     found
         .rows
         .sort_by_key(|r| (r.pid, r.arena, r.stream.opened, r.stream.slot));
+    for row in found.rows.iter_mut().filter(|r| r.pid != 0) {
+        row.stream.ask_kernel();
+    }
     let text = if args.json {
         json::array(&found)
     } else {

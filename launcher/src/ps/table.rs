@@ -46,6 +46,7 @@ fn stream(text: &mut String, row: &Row) {
         0 => "-".to_owned(),
         pid => pid.to_string(),
     };
+    let more = if s.settled { "+" } else { "" };
     let cells = [
         pid,
         row.program.chars().take(12).collect(),
@@ -56,7 +57,7 @@ fn stream(text: &mut String, row: &Row) {
         bytes(s.out.tcp_bytes),
         bytes(s.inward.wire_bytes),
         bytes(s.inward.tcp_bytes),
-        bytes(s.out.messages.saturating_add(s.inward.messages)),
+        bytes(s.out.messages.saturating_add(s.inward.messages)) + more,
     ];
     let addresses = format!("{}  {}", shown(s.local), shown(s.remote));
     line(text, &cells, &addresses);

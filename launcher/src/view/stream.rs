@@ -1,5 +1,6 @@
 //! One end of a TCP stream, in plain numbers.
 
+use crate::diag;
 use rdma_engine::abi::arena::{flags, Address, RxMode, Slot};
 use rdma_engine::abi::reason::Reason;
 use std::net::SocketAddr;
@@ -53,6 +54,8 @@ pub struct Stream {
     pub inward: Traffic,
     /// Both directions were Fast at least once.
     pub was_fast: bool,
+    /// On TCP for good, and the library counts neither its bytes nor its messages any more.
+    pub settled: bool,
     reason: Reason,
 }
 
@@ -112,7 +115,19 @@ impl Stream {
                 messages: long(&slot.tcp.receives).saturating_add(long(&slot.rx.wire_messages)),
             },
             was_fast: slot.has(flags::WAS_FAST),
+            settled: slot.has(flags::SETTLED),
             reason: Reason::from_code(code),
+        }
+    }
+
+    /// Takes the kernel's word for what a settled stream has carried, where it has one.
+    pub fn ask_kernel(&mut self) {
+        let (Some(local), Some(remote), true) = (self.local, self.remote, self.settled) else {
+            return;
+        };
+        if let Some((sent, received)) = diag::find(local, remote).and_then(|s| s.carried) {
+            self.out.tcp_bytes = sent;
+            self.inward.tcp_bytes = received;
         }
     }
 
@@ -158,6 +173,7 @@ impl Stream {
             opened: 0,
             out,
             inward,
+            settled: false,
             was_fast: false,
             reason: Reason::Cold,
         }

@@ -192,6 +192,9 @@ pub mod flags {
     /// Who held the receiving direction's lock has died: bytes read from TCP may not have
     /// been counted.
     pub const UNCOUNTED: u32 = 4096;
+    /// Pinned, and its calls are not counted any more: what it has carried by TCP is the
+    /// kernel's to say.
+    pub const SETTLED: u32 = 8192;
     /// This end has connected (else it was accepted).
     pub const OUTGOING: u32 = 512;
 }

@@ -33,7 +33,7 @@ reasons! {
     /// Too few messages or bytes so far to be worth an offer.
     Cold = 1, "cold: too few messages so far";
     /// The other end did not answer the offer.
-    NoPeer = 2, "peer does not run Sidewire, or is on another host";
+    NoPeer = 2, "peer does not run Sidewire";
     /// An offer is under way.
     Offered = 3, "offered, waiting for the peer";
     /// Both ends are attached; the receiver has not promised yet.
@@ -88,6 +88,8 @@ reasons! {
     Forced = 29, "cut back on request";
     /// The process is confined by a seccomp filter of its own.
     Seccomp = 30, "pinned: seccomp filter";
+    /// No socket of this network namespace is the other end.
+    Remote = 31, "peer is on another host, or in another network namespace";
     /// A code that this version does not know.
     Unknown = 255, "unknown";
 }

@@ -148,6 +148,7 @@ impl<'a> Iov<'a> {
     /// behind the cursor; the cursor stays.
     #[inline]
     pub fn copy_out(&self, mem: &RawMemory, off: u32, n: u32, skip: usize) -> Result<u32, Fault> {
+        mem.will_read(off, n);
         let mut from = mem.bytes(off, n).cast_const();
         let mut skip = skip;
         self.pieces(skip + n as usize, |to, len| {

@@ -50,6 +50,31 @@ impl RawMemory {
     }
 }
 
+impl RawMemory {
+    /// The `n` bytes at `off` are read next. Asks for all their lines at once: the
+    /// processor's own fetching ahead needs some to begin, and stops at each page. For
+    /// less than this it does not pay.
+    #[inline]
+    pub fn will_read(&self, off: u32, n: u32) {
+        const WORTH_IT: u32 = 512;
+        if n < WORTH_IT {
+            return;
+        }
+        let end = (off + n).min(RING as u32);
+        for line in (off + 64..end).step_by(64) {
+            // SAFETY: a hint about an address inside the ring; it never faults.
+            #[cfg(target_arch = "x86_64")]
+            unsafe {
+                core::arch::asm!(
+                    "prefetcht0 byte ptr [{p}]",
+                    p = in(reg) self.base.add(line as usize),
+                    options(nostack, preserves_flags, readonly)
+                );
+            }
+        }
+    }
+}
+
 #[cfg(not(loom))]
 impl Memory for RawMemory {
     #[inline]

@@ -6,16 +6,16 @@
 //! believed only where the socket's cookie agrees: the program in between may
 //! have been one that knows nothing of us.
 //!
-//! Only plain streams go over; those on the wire are cut back first. The arena
-//! goes to nobody whose rights are not its maker's.
+//! Only plain streams go over; those on the wire leave it first, with what their rings
+//! hold ([`handback`]). The arena goes to nobody whose rights are not its maker's.
 
-use crate::stream::{cutover, leave, open};
+use crate::stream::{cutover, handback, leave, open, ready};
 use crate::streams::{self, Stream};
 use crate::{faults, fdtable, process, rendezvous};
 use core::ffi::{c_char, c_int, CStr};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rdma_engine::abi::arena::Phase;
+use rdma_engine::abi::arena::{Phase, RxMode};
 use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena;
@@ -70,12 +70,15 @@ pub fn before_exec(env: Strings) -> Exec {
     leave::all_leave(kept, leave::LONG_NS, |s| match s.phase() {
         Phase::Plain => {}
         Phase::Offered => rendezvous::retract(s),
-        Phase::Attached => open::pin(s, Reason::SharedEnd),
+        Phase::Attached => {
+            leave::give_up_wire(s, Reason::Passed);
+            handback::go_away(s);
+        }
     });
     let mut passed = 0;
     for s in streams::ours() {
         if s.descriptors().any(is_kept) {
-            passed += usize::from(s.phase() == Phase::Plain);
+            passed += usize::from(goes_over(&s));
         } else if s.all_known() {
             // The kernel closes what is close-on-exec, unseen by our hooks.
             s.remove_holder(process::pid());
@@ -156,6 +159,18 @@ pub fn after_spawn(before: bool, child: Spawn) {
 /// Our streams that a program gets which is started now.
 fn kept() -> impl Iterator<Item = Stream> {
     streams::ours().filter(|s| s.descriptors().any(is_kept))
+}
+
+/// Can the new program go on with the stream where we stop? With nobody else, if it was
+/// on the wire before.
+fn goes_over(s: &Stream) -> bool {
+    match s.phase() {
+        Phase::Plain => true,
+        Phase::Offered => false,
+        Phase::Attached => {
+            s.slot.rx_mode() == RxMode::Plain && !ready::tx_is_fast(s) && s.is_sole()
+        }
+    }
 }
 
 /// Will `fd` be open in the new program?
@@ -284,7 +299,7 @@ fn list(text: &mut Text, arena: c_int) {
     let _ = write!(text, "{name}{},{arena}", process::pid());
     let mut left = MOST;
     for s in streams::ours() {
-        if s.phase() != Phase::Plain {
+        if !goes_over(&s) {
             continue;
         }
         for fd in s.descriptors().filter(|&fd| is_kept(fd)) {
@@ -347,9 +362,11 @@ fn inherit(fd: c_int, index: u32, generation: u32) {
     let Some(s) = streams::get(index, generation) else {
         return;
     };
-    if s.phase() != Phase::Plain || !s.is_held_by(process::pid()) {
+    if !goes_over(&s) || !s.is_held_by(process::pid()) {
         return;
     }
+    // The memory that it had on the wire was the last program's.
+    s.slot.phase.store(Phase::Plain as u32, Ordering::Release);
     s.add_fd(fd);
     fdtable::set(fd, fdtable::Entry::Stream { index, generation });
 }

@@ -139,19 +139,20 @@ cases! {
     fork_shared: pair;
     prefork_server: pair;
     daemonise: pair.silent_server();
-    exec_inherited: pair.later("Semantics");
+    exec_inherited: pair;
     fork_early: pair;
     exec_inetd: pair;
     seccomp_filter: pair;
     spawn_children: pair;
     spawn_given: pair;
-    pass_stream: pair.later("Semantics");
+    pass_stream: pair;
+    given_unread: pair;
     background_save: pair;
     exit_in_thread: pair.silent_client().limit(60);
     reuseport_workers: pair.silent_server();
     urgent: pair.either();
     kernel_options: pair.either();
-    zerocopy: pair.either().later("Semantics");
+    zerocopy: pair.either();
 
     // 1 GiB in random sizes, with state changes all along the way
     bulk_threads: pair.mib(24, 342).chaos(200).limit(180);

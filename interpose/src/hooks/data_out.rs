@@ -172,6 +172,15 @@ unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     }
 }
 
+/// A process that we do not know gets the stream, too.
+fn pass(s: &crate::streams::Stream) {
+    if s.phase() == rdma_engine::abi::arena::Phase::Offered {
+        crate::rendezvous::retract(s);
+    }
+    crate::stream::leave::leave_to_others(s, Reason::Passed);
+    crate::stream::handback::go_away(s);
+}
+
 /// Streams that are passed with SCM_RIGHTS (over whatever socket) get a holder
 /// that we do not know.
 ///
@@ -191,7 +200,7 @@ unsafe fn look_at_control(msg: *const msghdr) {
                 for i in 0..n.min(256) {
                     let passed = fds.add(i).read_unaligned();
                     if let Some(s) = crate::stream::of(passed) {
-                        crate::stream::leave::leave_wire(&s, Reason::Passed);
+                        pass(&s);
                     }
                 }
             }

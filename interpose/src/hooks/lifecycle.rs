@@ -61,7 +61,7 @@ pub fn duplicated(from: c_int, to: c_int) {
 /// whose library knows nothing of the wire.
 fn given_away(fd: c_int) {
     if let Some(s) = crate::stream::of(fd) {
-        crate::stream::leave::leave_wire(&s, Reason::Passed);
+        crate::stream::leave::leave_to_others(&s, Reason::Passed);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::lifecycle::duplicated;
 use crate::real;
+use crate::stream::leave;
 use crate::stream::{cutover, ending, options, ready, settings};
 use crate::streams::Stream;
 use core::ffi::{c_int, c_void};
@@ -24,7 +25,7 @@ fn changed(s: &Stream, fd: c_int, level: c_int, name: c_int) {
 fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c_int {
     if cmd == libc::F_SETFL && arg as c_int & libc::O_ASYNC != 0 {
         if let Some(s) = crate::stream::of(fd) {
-            crate::stream::leave::leave_wire(&s, Reason::Sigio);
+            leave::leave_wire(&s, Reason::Sigio);
         }
     }
     let r = call();
@@ -42,6 +43,16 @@ fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c
     r
 }
 
+/// Before an option that only the kernel can honour.
+fn leave_for(s: &crate::streams::Stream, reason: Reason) {
+    if reason == Reason::Ulp {
+        // The kernel wants to see every byte from here on.
+        leave::leave_to_others(s, reason);
+    } else {
+        leave::leave_wire(s, reason);
+    }
+}
+
 crate::hooks! {
     fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int {
         let stream = crate::stream::of(fd);
@@ -51,7 +62,7 @@ crate::hooks! {
                 && crate::faults::load(value.cast::<c_int>()).is_some_and(|n| n > 1);
             let reason = options::pins(level, name).or(lowat.then_some(Reason::KernelOption));
             if let Some(reason) = reason {
-                crate::stream::leave::leave_wire(s, reason);
+                leave_for(s, reason);
             }
         }
         let r = unsafe { real::setsockopt(fd, level, name, value, len) };
@@ -111,7 +122,7 @@ crate::hooks! {
         let stream = crate::stream::of(fd);
         if let (FIOASYNC, Some(s)) = (request, &stream) {
             if crate::faults::load(arg as *const c_int).is_some_and(|on| on != 0) {
-                crate::stream::leave::leave_wire(s, Reason::Sigio);
+                leave::leave_wire(s, Reason::Sigio);
             }
         }
         let r = unsafe { real::ioctl(fd, request, arg) };

@@ -3,7 +3,7 @@
 
 use crate::inherit::{self, Spawn};
 use crate::real;
-use crate::stream::leave::leave_wire;
+use crate::stream::leave::leave_to_others;
 use core::ffi::{c_char, c_int, c_void};
 use libc::{pid_t, FILE};
 use rdma_engine::abi::reason::Reason;
@@ -40,7 +40,7 @@ crate::hooks! {
     fn posix_spawn_file_actions_adddup2(actions: *mut c_void, from: c_int, to: c_int) -> c_int {
         // Whoever names a stream here means the child to use it.
         if let Some(s) = crate::stream::of(from) {
-            leave_wire(&s, Reason::Passed);
+            leave_to_others(&s, Reason::Passed);
         }
         unsafe { real::posix_spawn_file_actions_adddup2(actions, from, to) }
     }

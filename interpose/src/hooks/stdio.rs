@@ -4,14 +4,14 @@
 use crate::fdtable;
 use crate::real;
 use crate::stream::close as end;
-use crate::stream::leave::leave_wire;
+use crate::stream::leave::leave_to_others;
 use core::ffi::{c_char, c_int, c_void};
 use libc::FILE;
 use rdma_engine::abi::reason::Reason;
 
 fn taken(fd: c_int) {
     if let Some(s) = crate::stream::of(fd) {
-        leave_wire(&s, Reason::Stdio);
+        leave_to_others(&s, Reason::Stdio);
     }
 }
 

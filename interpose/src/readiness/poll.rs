@@ -4,7 +4,7 @@ use crate::fdtable::{self, Entry};
 use crate::patience::{self, SPINS};
 use crate::stream::bell;
 use crate::stream::wait::{self, Want};
-use crate::stream::{cutover, ending, ready};
+use crate::stream::{cutover, ending, handback, ready};
 use crate::streams::Stream;
 use crate::threads::{self, DoingMany, Kind};
 use crate::{descriptors, errno, real};
@@ -330,7 +330,7 @@ fn tcp_events(s: &Stream, wanted: i16) -> i16 {
     if ready::rx_is_on_ring(s) {
         events = events & !(POLLIN | libc::POLLRDNORM) | POLLRDHUP;
     }
-    if ready::tx_is_fast(s) {
+    if ready::tx_is_fast(s) && !handback::is_owing(s) {
         events &= !(libc::POLLOUT | libc::POLLWRNORM);
     }
     events

@@ -360,6 +360,6 @@ pub fn io_uring() {
     startup::disable();
     crate::streams::log(Event::Disabled, [Reason::IoUring as u64, 0]);
     leave::all_leave(crate::streams::ours, leave::LONG_NS, |s| {
-        open::pin(s, Reason::IoUring)
+        leave::give_up_wire(s, Reason::IoUring)
     });
 }

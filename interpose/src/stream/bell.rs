@@ -1,8 +1,8 @@
 //! The doorbells of a stream: armed before a sleep, rung on the side channel, answered
 //! by whoever finds them there.
 
-use super::ready;
 use super::wait::Want;
+use super::{handback, ready};
 use crate::streams::Stream;
 use crate::threads;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -69,6 +69,9 @@ pub fn answer_side_with(s: &Stream, revents: i16, most: u32) {
     drain(s, most);
     if revents & (libc::POLLHUP | libc::POLLERR) != 0 {
         peer_gone(s);
+    }
+    if handback::is_due(s) {
+        handback::serve(s);
     }
     threads::wake_sleepers(s.index);
     crate::readiness::epoll::wake_sets(s);

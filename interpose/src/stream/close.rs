@@ -6,7 +6,8 @@
 //! whatever becomes of us.
 
 use super::bell;
-use super::{ready, settled};
+use super::leave::LONG_NS;
+use super::{handback, ready, settled};
 use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
 use crate::{descriptors, process, real, threads};
@@ -22,6 +23,7 @@ pub fn shutdown(s: &Stream, fd: i32, how: i32) -> i32 {
     let read = how == libc::SHUT_RD || how == libc::SHUT_RDWR;
     // The word comes before the FIN: a FIN without it is a death.
     if write {
+        handback::close_gate(s, LONG_NS);
         tell(s, sender_flags::SHUT);
     }
     let deaf = (write || s.slot.has(flags::SHUT_WR)) && (read || s.slot.has(flags::SHUT_RD));
@@ -44,6 +46,10 @@ pub fn shutdown(s: &Stream, fd: i32, how: i32) -> i32 {
 
 /// Sets a word of ours in the segment.
 fn tell(s: &Stream, bits: u32) {
+    // Whoever has the connection now tells by TCP.
+    if handback::is_away(s) {
+        return;
+    }
     if let Some(segment) = s.segment() {
         segment
             .direction(s.out())
@@ -140,6 +146,7 @@ fn part(s: &Stream, fd: i32) {
     if s.phase() != Phase::Attached {
         return;
     }
+    handback::close_gate(s, LONG_NS);
     if s.slot.rx_mode() != RxMode::Plain && ready::unread(s) > 0 {
         // As the kernel does on unread data: reset instead of FIN.
         reset_on_close(fd);

@@ -4,7 +4,8 @@
 //! either end (invariant I2). The receiver sees to its own side before it
 //! promises, the sender to its own before it cuts.
 
-use super::{bell, seize};
+use super::tcp::{counts, read_from_tcp, urgent, ESTABLISHED};
+use super::{bell, handback, seize};
 use crate::streams::Stream;
 use crate::threads::{self, Kind};
 use crate::{startup, tls};
@@ -15,7 +16,7 @@ use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::gate;
 use rdma_engine::doorbell::must_ring_after_store;
 use rdma_engine::ring::Producer;
-use rdma_engine::{sys, syscall};
+use rdma_engine::sys;
 
 /// States of `Tx::fast`.
 pub mod tx {
@@ -25,96 +26,9 @@ pub mod tx {
     pub const FAST: u32 = 1;
     /// A cut-over is being made, with the lock held.
     pub const CUTTING: u32 = 2;
-}
-
-/// TCP_ESTABLISHED of the kernel's tcp_states.h.
-const ESTABLISHED: u8 = 1;
-
-/// What TCP_INFO says of the bytes so far.
-struct Counts {
-    state: u8,
-    /// Bytes that the program has handed to send(2) on this connection.
-    sent: u64,
-    /// Bytes that have arrived in order, read or not.
-    received: u64,
-}
-
-/// `struct tcp_info` of the kernel up to the fields that we need (tcp.h; the
-/// libc crate's is shorter).
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct TcpInfo {
-    state: u8,
-    _a: [u8; 7],
-    _b: [u32; 24],
-    _c: [u64; 2],
-    bytes_acked: u64,
-    bytes_received: u64,
-    _segs: [u32; 2],
-    notsent_bytes: u32,
-    _d: [u32; 3],
-    _e: [u64; 4],
-    _delivered: [u32; 2],
-    bytes_sent: u64,
-    bytes_retrans: u64,
-}
-
-fn counts(fd: i32) -> Option<Counts> {
-    // SAFETY: all zero is a valid TcpInfo.
-    let zero: TcpInfo = unsafe { core::mem::zeroed() };
-    let i = sys::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_INFO, zero).ok()?;
-    Some(Counts {
-        state: i.state,
-        sent: i.bytes_sent - i.bytes_retrans + u64::from(i.notsent_bytes),
-        received: i.bytes_received,
-    })
-}
-
-/// Bytes that wait in the kernel's receive queue.
-pub fn queued(fd: i32) -> i32 {
-    let mut n = 0i32;
-    // SAFETY: FIONREAD writes one int.
-    unsafe { syscall!(libc::SYS_ioctl, fd, libc::FIONREAD, &mut n as *mut i32) };
-    n
-}
-
-/// Bytes that this end has read from TCP: exact if no thread reads meanwhile.
-pub fn read_from_tcp(fd: i32) -> Option<u64> {
-    for _ in 0..64 {
-        let before = counts(fd)?;
-        let queued = queued(fd);
-        let after = counts(fd)?;
-        // After a FIN the count is one too high; urgent data shifts it.
-        if before.state != ESTABLISHED || after.state != ESTABLISHED {
-            return None;
-        }
-        if before.received == after.received {
-            return before.received.checked_sub(queued as u64);
-        }
-    }
-    None
-}
-
-/// Bytes that the program has sent and received by TCP so far, also when the connection
-/// is ending: good enough to be shown.
-pub fn carried(fd: i32) -> Option<(u64, u64)> {
-    let now = counts(fd)?;
-    // The peer's FIN counts as a byte.
-    const CLOSE_WAIT: u8 = 8;
-    const BEHIND_A_FIN: [u8; 4] = [CLOSE_WAIT, 9, 11, 6];
-    let fin = u64::from(BEHIND_A_FIN.contains(&now.state));
-    let unread = queued(fd) as u64 + fin;
-    Some((now.sent, now.received.saturating_sub(unread)))
-}
-
-/// Is urgent data pending (POLLPRI)?
-fn urgent(fd: i32) -> bool {
-    let mut p = [libc::pollfd {
-        fd,
-        events: libc::POLLPRI,
-        revents: 0,
-    }];
-    sys::ppoll(&mut p, Some(0)) > 0 && p[0].revents & libc::POLLPRI != 0
+    /// The peer has returned the ring: what it has not taken goes by TCP, before
+    /// anything else (see [`super::handback`]).
+    pub const OWING: u32 = 3;
 }
 
 /// Every so many calls, a look at what may be done next. Cheap when nothing is.
@@ -176,7 +90,10 @@ pub fn promise(s: &Stream, fd: i32) {
             return false;
         }
         let clean = !seize(s, &s.slot.rx.lock);
-        let r = clean && s.slot.rx_mode() == RxMode::Plain && promise_locked(s, fd, segment);
+        let r = clean
+            && s.slot.rx_mode() == RxMode::Plain
+            && handback::take_up(s, segment)
+            && promise_locked(s, fd, segment);
         s.slot.rx.lock.release(me);
         r
     });
@@ -323,6 +240,10 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
         .filter(|c| c.state == ESTABLISHED)
         .is_some_and(|c| {
             let epoch = t.epoch.load(Ordering::Relaxed);
+            // Else the receiver may yet have to read where we cut the last time.
+            if d.gate.load(Ordering::Acquire) != gate::word(epoch, gate::READY) {
+                return false;
+            }
             d.cut_at.store(c.sent, Ordering::Relaxed);
             // Partner: the receiver's acquire load of the gate.
             d.gate
@@ -347,9 +268,9 @@ fn cut_over_locked(s: &Stream, fd: i32) -> bool {
     cut
 }
 
-/// Moves our sending direction back to TCP: later bytes go there. False if that
-/// cannot be done now (the receiver has not seen the cut-over yet, or the ring
-/// is full).
+/// Moves our sending direction back to TCP: later bytes go there, behind those that the
+/// receiver has returned ([`handback`]). False if that cannot be done now (the ring is
+/// full).
 #[cold]
 pub fn cut_back(s: &Stream) -> bool {
     let Some(segment) = s.segment() else {
@@ -376,20 +297,33 @@ fn cut_back_locked(s: &Stream, segment: rdma_engine::segment::Segment) -> bool {
     let t = &s.slot.tx;
     let d = segment.direction(s.out());
     let epoch = t.epoch.load(Ordering::Relaxed);
-    if t.fast.load(Ordering::Acquire) != tx::FAST
-        || d.receiver.seen_epoch.load(Ordering::Acquire) != epoch + 1
-    {
+    if t.fast.load(Ordering::Acquire) != tx::FAST {
         return false;
     }
     let ring = segment.ring(s.out());
     let Some(p) = Producer::new(&ring, &t.producer, &d.cursor.consumed, false) else {
         return false;
     };
+    let (fast, left) = (gate::word(epoch, gate::FAST), gate::word(epoch, gate::LEFT));
+    let (ok, fail) = (Ordering::SeqCst, Ordering::Acquire);
+    // Partner: the receiver's, in `handback`. Who comes first says whose the bytes are
+    // that it has not taken.
+    let returned = match d.gate.compare_exchange(fast, left, ok, fail) {
+        Ok(_) => false,
+        // An earlier attempt, or one who died there, did not get further.
+        Err(now) if now == left => false,
+        Err(now) if now == gate::word(epoch, gate::RETURNED) => true,
+        Err(_) => return false,
+    };
     if !p.push_cut_back() {
         return false;
     }
+    if returned && !handback::owe(s, segment) {
+        super::receive::broken(s);
+    }
     t.epoch.store(epoch + 1, Ordering::Release);
-    t.fast.store(tx::PLAIN, Ordering::SeqCst);
+    let state = if returned { tx::OWING } else { tx::PLAIN };
+    t.fast.store(state, Ordering::SeqCst);
     let reason = match s.slot.pin.load(Ordering::Acquire) {
         0 => Reason::Forced as u32,
         pinned => pinned,
@@ -411,7 +345,8 @@ pub fn should_cut_back(s: &Stream, recall: u32) -> bool {
 pub fn recall(s: &Stream) {
     let Some(segment) = s.segment() else { return };
     let d = segment.direction(s.into());
-    if d.receiver.recall.swap(1, Ordering::SeqCst) == 0 {
+    let (ok, fail) = (Ordering::SeqCst, Ordering::Relaxed);
+    if d.receiver.recall.compare_exchange(0, 1, ok, fail).is_ok() {
         s.log(Event::Recalled, [0, 0]);
     }
     take_back_promise(s);
@@ -429,10 +364,6 @@ fn take_back_promise(s: &Stream) {
             return false;
         }
         let back = withdraw_promise(s);
-        if let (false, RxMode::Promised, Some(segment)) = (back, s.slot.rx_mode(), s.segment()) {
-            // The peer may not cut back before we have seen its cut.
-            super::receive::see_cut(s, segment);
-        }
         s.slot.rx.lock.release(me);
         back
     });
@@ -478,7 +409,7 @@ pub fn take_cut_back(
     });
 }
 
-fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
+pub(super) fn received_cut_back(s: &Stream, segment: rdma_engine::segment::Segment) {
     let rx = &s.slot.rx;
     let d = segment.direction(s.into());
     let next = rx.epoch.load(Ordering::Relaxed) + 1;

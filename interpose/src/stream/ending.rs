@@ -91,7 +91,8 @@ pub(super) fn has_died(s: &Stream, segment: Segment) -> bool {
 
 /// If there is a FIN: is it perhaps that of a death with bytes of ours unread?
 pub(super) fn may_have_died(s: &Stream, segment: Segment) -> bool {
-    peer_flags(s, segment) & (sender_flags::SHUT | sender_flags::CLOSED) == 0
+    const TOLD: u32 = sender_flags::SHUT | sender_flags::CLOSED | sender_flags::AWAY;
+    peer_flags(s, segment) & TOLD == 0
         && !s.slot.has(flags::SHUT_WR | flags::HALF_CLOSED)
         && in_flight(s, segment) > 0
 }
@@ -192,7 +193,8 @@ pub(super) fn final_word(s: &Stream, fd: i32) -> Once {
 /// program without the library, or another process holds the socket. TCP carries
 /// on, unless bytes of ours are lost: then nothing may follow them.
 pub(super) fn detach(s: &Stream, segment: Segment) -> Once {
-    if in_flight(s, segment) > 0 {
+    let away = peer_flags(s, segment) & sender_flags::AWAY != 0;
+    if !away && in_flight(s, segment) > 0 {
         // Its process is ending and the FIN is under way, or bytes of ours are
         // gone for good.
         let mut p = [libc::pollfd {
@@ -209,7 +211,7 @@ pub(super) fn detach(s: &Stream, segment: Segment) -> Once {
     {
         // A send that is under way goes into the ring first, or finds TCP.
         let _held = super::hold(s, &s.slot.tx.lock);
-        if in_flight(s, segment) > 0 {
+        if !away && in_flight(s, segment) > 0 {
             return Once::Again;
         }
         s.slot.tx.fast.store(tx::PLAIN, Ordering::SeqCst);

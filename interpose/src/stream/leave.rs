@@ -1,23 +1,60 @@
-//! Streams that have to leave the wire now, as far as the peer lets them: our own
-//! direction may not be cut back before the receiver has seen the cut-over.
+//! Streams that have to leave the wire now.
 
-use super::{cutover, open, ready};
+use super::{cutover, handback, open, ready, receive};
 use crate::streams::Stream;
 use rdma_engine::abi::reason::Reason;
-use rdma_engine::sys;
+use rdma_engine::{sys, syscall};
 
-/// How long a peer that reads nothing is waited for, in ns: where the program may use the
-/// stream next in a way that we don't see, and where it goes on as before, beside a
+/// How long is waited for a ring, or a TCP buffer, that is full, in ns: where the program may
+/// use the stream next in a way that we don't see, and where it goes on as before, beside a
 /// child that most probably will not.
 pub const LONG_NS: u64 = 2_000_000_000;
 pub const SHORT_NS: u64 = 100_000_000;
 const PAUSE_NS: u64 = 1_000_000;
 
 /// Settles that the stream goes back to TCP, and waits a little for the sending
-/// direction to be there. False if it is not.
+/// direction to be there. False if it is not. What the ring holds is read as before.
 pub fn leave_wire(s: &Stream, reason: Reason) -> bool {
     open::pin(s, reason);
     wait(s, sys::now_ns() + LONG_NS)
+}
+
+/// Settles that the stream is on TCP now, with all that it holds: who reads it next may know
+/// nothing of us.
+pub fn leave_to_others(s: &Stream, reason: Reason) {
+    give_up_wire(s, reason);
+    wait(s, sys::now_ns() + LONG_NS);
+}
+
+/// The first part of [`leave_to_others`], which waits for nothing.
+pub fn give_up_wire(s: &Stream, reason: Reason) {
+    if !handback::hand_back(s) {
+        // The peer has left the ring before us, perhaps for good, and what TCP says next is
+        // not what comes next: better an error than wrong bytes, or an end too early.
+        receive::broken(s);
+        disconnect(s);
+    }
+    open::pin(s, reason);
+}
+
+/// Dissolves the connection (connect(2)): every further call on it fails, whoever makes it.
+fn disconnect(s: &Stream) {
+    let nowhere = libc::sockaddr {
+        sa_family: libc::AF_UNSPEC as u16,
+        sa_data: [0; 14],
+    };
+    let size = core::mem::size_of::<libc::sockaddr>();
+    if let Some(fd) = s.any_fd() {
+        // SAFETY: the address lives across the call.
+        unsafe {
+            syscall!(
+                libc::SYS_connect,
+                fd,
+                &nowhere as *const libc::sockaddr,
+                size
+            )
+        };
+    }
 }
 
 /// The same for several streams: `ask` has each leave, and all are waited for
@@ -40,7 +77,7 @@ fn wait(s: &Stream, deadline: u64) -> bool {
             return true;
         }
         cutover::recall(s);
-        if !ready::tx_is_fast(s) {
+        if handback::serve(s) {
             return true;
         }
         if sys::now_ns() >= deadline {

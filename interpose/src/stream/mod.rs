@@ -10,7 +10,8 @@
 //!
 //! * [`heat`] – is the stream worth an offer? [`settled`] – streams that never will be.
 //! * [`crate::rendezvous`] – offers: Plain to Offered to Attached.
-//! * [`cutover`] – promises, cuts, recalls; [`leave`] – back to TCP at once.
+//! * [`cutover`] – promises, cuts, recalls; [`leave`] – back to TCP at once;
+//!   [`handback`] – with what the ring still holds. [`tcp`] – the kernel's counts.
 //! * [`receive`], [`send`] – the data calls.
 //! * [`wait`] – the merged wait of one stream; [`bell`] – doorbells; [`flow`] – readers at a writer's heels.
 //! * [`options`] – what only the kernel can honour; [`settings`] – what it is asked
@@ -23,6 +24,7 @@ pub mod close;
 pub mod cutover;
 pub mod ending;
 mod flow;
+pub mod handback;
 pub mod heat;
 pub mod iov;
 pub mod leave;
@@ -33,6 +35,7 @@ pub mod receive;
 pub mod send;
 pub mod settings;
 pub mod settled;
+pub mod tcp;
 pub mod transfer;
 pub mod wait;
 

@@ -3,6 +3,7 @@
 
 use super::cutover::tx;
 use super::ending::{has_died, note_tcp, reset_bits, settle_gone, ENDED};
+use super::handback;
 use super::wait::Want;
 use crate::streams::Stream;
 use core::sync::atomic::Ordering;
@@ -61,6 +62,9 @@ pub fn now(s: &Stream, want: Want) -> bool {
                 return false;
             }
             s.slot.rx.consumer.anything(&segment.ring(s.into())) || f & ENDED != 0
+        }
+        Want::Out if handback::is_owing(s) => {
+            handback::serve(s) || kernel_says(s.any_fd().unwrap_or(-1), libc::POLLOUT) != 0
         }
         Want::Out => {
             let f = s.slot.flags.load(Ordering::Relaxed);
@@ -125,7 +129,7 @@ pub fn unread_by_peer(s: &Stream) -> u64 {
 pub fn more(s: &Stream, fd: i32) -> bool {
     match s.segment() {
         Some(segment) if rx_is_on_ring(s) => s.slot.rx.consumer.anything(&segment.ring(s.into())),
-        _ => super::cutover::queued(fd) > 0,
+        _ => super::tcp::queued(fd) > 0,
     }
 }
 
@@ -241,6 +245,9 @@ pub fn bits(s: &Stream, fd: i32, wanted: i16) -> i16 {
     const OUT: i16 = libc::POLLOUT | libc::POLLWRNORM;
     let mut bits = 0;
     let mut ask = wanted;
+    if handback::is_due(s) {
+        handback::serve(s);
+    }
     if may_come_by_ring(s, Want::In) {
         bits |= input_bits(s, fd);
         if rx_is_on_ring(s) {
@@ -249,13 +256,16 @@ pub fn bits(s: &Stream, fd: i32, wanted: i16) -> i16 {
     } else {
         bits |= reset_bits(s, fd);
     }
-    if tx_is_fast(s) {
+    if handback::is_owing(s) {
+        ask &= !OUT;
+    } else if tx_is_fast(s) {
         if s.segment().is_none_or(|g| writable(s, g)) || now(s, Want::Out) {
             bits |= libc::POLLOUT;
         }
         ask &= !OUT;
     }
-    if ask != 0 {
+    // What pins a stream may have to do with the kernel's error queue.
+    if ask != 0 || s.pinned() {
         let mut p = [libc::pollfd {
             fd,
             events: ask,
@@ -293,11 +303,15 @@ fn is_cut_back(s: &Stream, segment: Segment) -> bool {
 
 /// What the kernel says of HUP and ERR.
 pub(super) fn kernel_bits(fd: i32) -> i16 {
+    kernel_says(fd, POLLRDHUP)
+}
+
+fn kernel_says(fd: i32, events: i16) -> i16 {
     let mut p = [libc::pollfd {
         fd,
-        events: POLLRDHUP,
+        events,
         revents: 0,
     }];
     sys::ppoll(&mut p, Some(0));
-    p[0].revents & (POLLHUP | POLLERR | POLLRDHUP)
+    p[0].revents & (POLLHUP | POLLERR | events)
 }

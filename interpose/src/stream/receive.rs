@@ -222,10 +222,8 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held
     match s.slot.rx_mode() {
         RxMode::Plain => return Once::Again,
         RxMode::Promised => {
-            // TCP holds nothing beyond the cut, wherever that will be: the
-            // sender does not come back to TCP before we have seen the cut.
             if !see_cut(s, segment) {
-                let r = counted(s, fd, iov, usize::MAX, fl);
+                let r = before_cut(s, fd, segment, iov, fl);
                 let short = match r {
                     Once::Empty => true,
                     Once::Got(n) => n > 0 && n < iov.left() && fl & MSG_PEEK == 0,
@@ -272,10 +270,48 @@ fn locked(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32, held: &Held
     from_ring(s, fd, segment, iov, fl, held.alone())
 }
 
+/// Reads from TCP after a promise, as long as no cut is seen. The sender may cut over, and
+/// back again, at any time: only what stood in the queue when there was no cut yet is
+/// sure to come before it.
+fn before_cut(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once {
+    if iov.left() == 0 {
+        return counted(s, fd, iov, usize::MAX, fl);
+    }
+    let queued = super::tcp::queued(fd);
+    if see_cut(s, segment) {
+        return Once::Again;
+    }
+    if queued > 0 {
+        return counted(s, fd, iov, queued as usize, fl);
+    }
+    // Nothing, or the end: a look that takes nothing.
+    let mut byte = 0u8;
+    let flags = libc::MSG_PEEK | MSG_DONTWAIT;
+    // SAFETY: one byte of our own stack.
+    match unsafe { syscall!(libc::SYS_recvfrom, fd, &mut byte as *mut u8, 1, flags, 0, 0) } {
+        0 => {
+            if !s.slot.has(flags::SHUT_RD) {
+                s.slot.flags.fetch_or(flags::TCP_END, Ordering::AcqRel);
+            }
+            Once::Got(0)
+        }
+        1 => {
+            // At the urgent mark the kernel counts none of what it has.
+            if super::tcp::queued(fd) == 0 {
+                cutover::withdraw_promise(s);
+            }
+            Once::Again
+        }
+        e if e == -(libc::EAGAIN as isize) => Once::Empty,
+        e => Once::Failed(-e as i32),
+    }
+}
+
 /// Has the sender cut over? Then its X is checked and taken.
 pub fn see_cut(s: &Stream, segment: Segment) -> bool {
     let d = segment.direction(s.into());
-    if gate::state(d.gate.load(Ordering::Acquire)) != gate::FAST {
+    let state = gate::state(d.gate.load(Ordering::Acquire));
+    if state != gate::FAST && state != gate::LEFT {
         return false;
     }
     // No handler may go further while we have not.
@@ -287,7 +323,8 @@ fn see_cut_undisturbed(s: &Stream, segment: Segment) -> bool {
     let d = segment.direction(s.into());
     let epoch = rx.epoch.load(Ordering::Relaxed);
     // Partner: the sender's compare-and-swap of the gate.
-    if d.gate.load(Ordering::Acquire) != gate::word(epoch, gate::FAST) {
+    let word = d.gate.load(Ordering::Acquire);
+    if word != gate::word(epoch, gate::FAST) && word != gate::word(epoch, gate::LEFT) {
         return false;
     }
     let cut_at = d.cut_at.load(Ordering::Relaxed);
@@ -298,8 +335,6 @@ fn see_cut_undisturbed(s: &Stream, segment: Segment) -> bool {
     }
     rx.cut_at.store(cut_at, Ordering::Relaxed);
     rx.mode.store(RxMode::Fast as u32, Ordering::Release);
-    // Partner: the sender's load before it cuts back.
-    d.receiver.seen_epoch.store(epoch + 1, Ordering::Release);
     s.slot.flags.fetch_or(flags::WAS_FAST, Ordering::AcqRel);
     s.log(Event::CutOverSeen, [epoch, cut_at]);
     true
@@ -312,7 +347,7 @@ fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
         // The holder has died, perhaps between reading and counting. If the kernel
         // cannot say now, the next read asks again.
         sys::with_signals_blocked(|| {
-            if let Some(n) = cutover::read_from_tcp(fd) {
+            if let Some(n) = super::tcp::read_from_tcp(fd) {
                 rx.tcp_count.store(n, Ordering::Release);
                 s.slot.flags.fetch_and(!flags::UNCOUNTED, Ordering::AcqRel);
             }
@@ -331,7 +366,7 @@ fn counted(s: &Stream, fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
     match r {
         Once::Got(n) if n > 0 && fl & MSG_PEEK == 0 => count_plain(s, n),
         Once::Got(0) if iov.left() > 0 && !s.slot.has(flags::SHUT_RD) => {
-            if most != usize::MAX {
+            if s.slot.rx_mode() == RxMode::Fast {
                 // TCP ends before the sender's own X: bytes are missing.
                 broken(s);
                 return Once::Failed(libc::ECONNRESET);

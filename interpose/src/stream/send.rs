@@ -6,7 +6,7 @@ use super::iov::{Iov, Parts};
 use super::leave::leave_wire;
 use super::receive::broken;
 use super::wait::{Waiter, Want};
-use super::{add, close, ending, enter, enter_first, hold, ready, First, Held, Inside};
+use super::{add, close, ending, enter, enter_first, handback, hold, ready, First, Held, Inside};
 use crate::streams::Stream;
 use crate::threads::{Doing, Kind};
 use crate::{errno, real};
@@ -14,7 +14,7 @@ use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT};
 use rdma_engine::abi::arena::flags;
 use rdma_engine::abi::reason::Reason;
-use rdma_engine::abi::segment::gate;
+use rdma_engine::abi::segment::{gate, RETURNED};
 use rdma_engine::doorbell;
 use rdma_engine::ring::{Fault, Producer, Push, RawMemory};
 use rdma_engine::segment::Segment;
@@ -254,6 +254,18 @@ where
     let Some(segment) = s.segment() else {
         return Once::OnTcp;
     };
+    let recall = segment
+        .direction(s.out())
+        .receiver
+        .recall
+        .load(Ordering::Relaxed);
+    if recall == RETURNED || handback::is_owing(s) {
+        return if handback::serve(s) {
+            Once::OnTcp
+        } else {
+            Once::Full
+        };
+    }
     if gone(s) {
         return if ending::meets_reset(s, segment) {
             Once::Failed(libc::ECONNRESET)
@@ -261,13 +273,13 @@ where
             Once::OnTcp
         };
     }
-    let recall = segment
-        .direction(s.out())
-        .receiver
-        .recall
-        .load(Ordering::Relaxed);
     if cutover::should_cut_back(s, recall) && cutover::cut_back(s) {
-        return Once::OnTcp;
+        // The peer may have returned the ring at this very moment.
+        return if handback::serve(s) {
+            Once::OnTcp
+        } else {
+            Once::Full
+        };
     }
     let unchecked = s.local.unchecked.load(Ordering::Relaxed) + 1 + (want >> 12) as u32;
     s.local.unchecked.store(unchecked, Ordering::Relaxed);
@@ -296,8 +308,11 @@ where
 {
     let t = &s.slot.tx;
     let d = segment.direction(s.out());
-    if t.fast.load(Ordering::Acquire) != tx::FAST && !resolve(s, segment) {
-        return Once::OnTcp;
+    match t.fast.load(Ordering::Acquire) {
+        tx::FAST => {}
+        tx::OWING => return Once::Full,
+        _ if resolve(s, segment) => {}
+        _ => return Once::OnTcp,
     }
     let ring = segment.ring(s.out());
     let Some(p) = Producer::new(&ring, &t.producer, &d.cursor.consumed, held.stolen) else {
@@ -351,7 +366,10 @@ fn resolve(s: &Stream, segment: Segment) -> bool {
         return false;
     }
     let word = segment.direction(s.out()).gate.load(Ordering::Acquire);
-    let through = word == gate::word(t.epoch.load(Ordering::Relaxed), gate::FAST);
+    let epoch = t.epoch.load(Ordering::Relaxed);
+    let through = [gate::FAST, gate::LEFT, gate::RETURNED]
+        .iter()
+        .any(|state| word == gate::word(epoch, *state));
     let state = if through { tx::FAST } else { tx::PLAIN };
     t.fast.store(state, Ordering::SeqCst);
     through

@@ -5,7 +5,6 @@
 //! question a data call is one look at the descriptor table, and what the stream has
 //! carried is the kernel's to say, when it ends or when `sidewire ps` asks.
 
-use super::cutover;
 use crate::streams::Stream;
 use crate::{fdtable, tls};
 use core::sync::atomic::Ordering;
@@ -33,7 +32,7 @@ pub fn count(s: &Stream, fd: i32) {
     if !s.slot.has(flags::SETTLED) {
         return;
     }
-    if let Some((sent, received)) = cutover::carried(fd) {
+    if let Some((sent, received)) = super::tcp::carried(fd) {
         s.slot.tcp.sent.store(sent, Ordering::Relaxed);
         s.slot.tcp.received.store(received, Ordering::Relaxed);
     }

@@ -2,7 +2,7 @@
 //! the kernel on the TCP descriptor *and* the side channel.
 
 use super::bell;
-use super::{ending, flow, ready, settings};
+use super::{ending, flow, handback, ready, settings};
 use crate::patience::{self, SPINS};
 use crate::streams::{Stream, POLLED};
 use crate::threads::{self, Doing, Kind};
@@ -121,6 +121,9 @@ impl Waiter {
     /// Waits until it is worth looking again. `Err`: EAGAIN (non-blocking, or
     /// timed out), EINTR.
     pub fn wait(&mut self, s: &Stream, dontwait: bool, doing: &Doing) -> Result<(), i32> {
+        if handback::is_due(s) && handback::serve(s) {
+            return Ok(());
+        }
         self.vain += 1;
         if self.vain > VAIN {
             return self.wait_in_vain(s, dontwait);
@@ -321,7 +324,11 @@ impl Waiter {
     fn events(&self, s: &Stream) -> i16 {
         if self.want == Want::Out {
             // Never POLLIN: unread input is no news to a sender.
-            0
+            if handback::is_owing(s) {
+                libc::POLLOUT
+            } else {
+                0
+            }
         } else if ready::rx_is_on_ring(s) {
             libc::POLLRDHUP
         } else {
@@ -373,9 +380,14 @@ fn entry(fd: i32, events: i16) -> pollfd {
 
 /// How long a sleep may last that other threads end through `wake`: where there
 /// was no descriptor left for that, not long. Nor where another process shares an
-/// end: the doorbell that it takes may have been meant for us.
+/// end: the doorbell that it takes may have been meant for us. Nor while a stream
+/// waits for TCP's room: not everybody listens for that.
 pub fn nap(timeout: Option<u64>, wake: i32) -> Option<u64> {
     const NAP_NS: u64 = 10_000_000;
+    const OWING_NAP_NS: u64 = 1_000_000;
+    if handback::serve_all() {
+        return Some(timeout.unwrap_or(OWING_NAP_NS).min(OWING_NAP_NS));
+    }
     if (wake < 0 && !threads::single()) || crate::process::shares_wakes() {
         return Some(timeout.unwrap_or(NAP_NS).min(NAP_NS));
     }

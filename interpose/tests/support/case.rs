@@ -34,8 +34,6 @@ pub struct Case {
     pub(super) bytes: Option<(u64, u64)>,
     /// Force state changes about every so many calls, where nothing else is asked for.
     pub(super) chaos: Option<u32>,
-    /// Not expected to work yet: compiled and run natively only.
-    pub(super) later: Option<&'static str>,
 }
 
 impl Case {
@@ -49,7 +47,6 @@ impl Case {
             limit: 30,
             bytes: None,
             chaos: None,
-            later: None,
         }
     }
 
@@ -111,11 +108,6 @@ impl Case {
 
     pub const fn chaos(mut self, calls: u32) -> Case {
         self.chaos = Some(calls);
-        self
-    }
-
-    pub const fn later(mut self, step: &'static str) -> Case {
-        self.later = Some(step);
         self
     }
 }

@@ -140,6 +140,8 @@ pub struct Tx {
     pub wire_bytes: AtomicU64,
     pub wire_messages: AtomicU64,
     pub producer: ProducerState,
+    /// Our own place in the ring, of which we send again by TCP what the peer has returned.
+    pub owed: ConsumerState,
 }
 
 /// Our receiving direction.

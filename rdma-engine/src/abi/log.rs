@@ -140,6 +140,10 @@ events! {
     CutBackSeen = 35, Info, "receive direction moves back to TCP", Arg::Number("epoch"), Arg::No;
     /// The receiver asks the peer to go back to TCP.
     Recalled = 36, Debug, "asked the peer to go back to TCP", Arg::No, Arg::No;
+    /// What the ring held was returned to the peer's sender.
+    Returned = 37, Info, "receive direction moves back to TCP, with what it had not read", Arg::Number("epoch"), Arg::No;
+    /// What the peer had returned has gone by TCP.
+    Resent = 38, Debug, "what the peer had not read went by TCP", Arg::Number("epoch"), Arg::No;
     /// The peer's process is gone, or has closed.
     PeerGone = 40, Info, "the peer is gone", Arg::Number("orderly"), Arg::No;
     /// The peer broke the protocol of the wire.

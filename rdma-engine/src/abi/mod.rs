@@ -23,4 +23,4 @@ pub mod segment;
 
 /// Version of everything in this module. Two libraries talk to each other only
 /// if theirs are equal; a launcher reads only an arena of its own version.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;

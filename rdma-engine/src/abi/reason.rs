@@ -75,7 +75,7 @@ reasons! {
     /// An EXCLUSIVE epoll registration, or an inherited epoll set.
     Epoll = 22, "pinned: epoll registration that cannot be taken over";
     /// Passed to another process with SCM_RIGHTS.
-    Passed = 23, "pinned: passed to another process";
+    Passed = 23, "pinned: passed to another process or program";
     /// io_uring.
     IoUring = 24, "pinned: io_uring";
     /// The peer broke the protocol of the wire; the stream was reset.

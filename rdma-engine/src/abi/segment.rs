@@ -71,19 +71,21 @@ pub struct Cursor {
 /// with every message.
 #[repr(C, align(64))]
 pub struct ReceiverWords {
-    /// The epoch whose cut-over the receiver has seen, plus 1. Until then the
-    /// sender must not cut back: the receiver may still be reading TCP without
-    /// knowing where to stop.
-    pub seen_epoch: AtomicU64,
+    /// Where the receiver stopped, when it returned the ring (see [`gate::RETURNED`]).
+    pub returned_at: AtomicU64,
     /// Bell of a receiver that waits for data.
     pub data_armed: AtomicU32,
-    /// Not 0: please cut back to TCP at your next call.
+    /// Not 0: please cut back to TCP at your next call. [`RETURNED`]: and send again what
+    /// was not taken.
     pub recall: AtomicU32,
     /// What the receiver would buffer on TCP (SO_RCVBUF), in bytes.
     pub buffer: AtomicU32,
     /// The processor that the receiver ran on last, plus 1.
     pub cpu: AtomicU32,
 }
+
+/// A value of [`ReceiverWords::recall`].
+pub const RETURNED: u32 = 2;
 
 /// Bits of [`SenderWords::flags`].
 pub mod sender_flags {
@@ -95,6 +97,9 @@ pub mod sender_flags {
     /// The sender has shut both directions: what is still sent to it has to go by
     /// TCP, whose answer is a reset.
     pub const DEAF: u32 = 4;
+    /// This end has gone on to a program or process that may know nothing of us: from now
+    /// on only TCP's word counts, and the end of the side channel means nothing.
+    pub const AWAY: u32 = 8;
 }
 
 const _: () = {

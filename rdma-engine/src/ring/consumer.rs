@@ -15,12 +15,15 @@ use crate::sync::{cas, cas_alone, fence, relax, AtomicU64, Ordering};
 #[repr(C, align(64))]
 pub struct ConsumerState {
     /// [`Pos`]: offset of the record that holds the next byte, and the position
-    /// of that byte.
-    pos: AtomicU64,
+    /// of that byte; with [`CLOSED`], nothing is taken.
+    pub(super) pos: AtomicU64,
     /// The thread that is giving a chunk back, or 0. Until it has done, no
     /// position is published by which the producer could take that chunk.
     giving: AtomicU64,
 }
+
+/// The rest of the ring was returned to the producer (see [`super::returned`]).
+pub(super) const CLOSED: u64 = 1 << 63;
 
 #[allow(clippy::new_without_default)]
 impl ConsumerState {
@@ -61,6 +64,9 @@ impl ConsumerState {
     #[inline]
     pub fn anything<M: Memory>(&self, mem: &M) -> bool {
         let pos = Pos(self.pos.load(Ordering::Relaxed));
+        if pos.0 & CLOSED != 0 {
+            return false;
+        }
         // Partner: the producer's compare-and-swap of this header.
         mem.header(pos.off()).load(Ordering::Acquire) != 0
     }
@@ -139,6 +145,9 @@ impl<'a, M: Memory> Consumer<'a, M> {
     /// Reads the record at `pos`, once, into private memory, and checks it.
     #[inline]
     fn record(&self, pos: Pos) -> Result<Option<Record>, ()> {
+        if pos.0 & CLOSED != 0 {
+            return Ok(None);
+        }
         let word = self.mem.header(pos.off()).load(Ordering::Acquire);
         if word == 0 {
             return Ok(None);

@@ -18,11 +18,13 @@ mod consumer;
 mod end;
 mod memory;
 mod producer;
+mod returned;
 
 pub use consumer::{Consumer, ConsumerState, Peek, Pull};
 pub use end::ProducerState;
 pub use memory::{Fault, Memory, RawMemory};
 pub use producer::{Producer, Push};
+pub use returned::{resend, skip, Resent};
 
 /// The first chunks, which a writer uses as long as the reader keeps up.
 #[cfg(not(loom))]

@@ -12,6 +12,9 @@ mod dead;
 mod hostile;
 #[cfg(all(not(loom), target_arch = "x86_64"))]
 mod interrupted;
+#[cfg(not(loom))]
+mod returned;
+
 #[cfg(loom)]
 mod model;
 #[cfg(all(not(loom), target_arch = "x86_64"))]

@@ -2,7 +2,7 @@
 //! receiver gets the bytes in order. Here a byte is a number, and TCP and the
 //! ring are lists of them; 0 in the ring is the cut-back record.
 
-use super::{word, FAST, IDLE, READY};
+use super::{state, word, FAST, IDLE, LEFT, READY, RESENT, RETURNED};
 use crate::sync::{AtomicU64, Ordering};
 use loom::sync::Arc;
 use loom::thread;
@@ -39,7 +39,7 @@ impl Wire {
 struct Direction {
     gate: AtomicU64,
     cut_at: AtomicU64,
-    seen_epoch: AtomicU64,
+    returned_at: AtomicU64,
     tcp: Wire,
     ring: Wire,
 }
@@ -58,7 +58,8 @@ impl Sender {
     }
 
     fn cut_over(&mut self) {
-        if self.fast {
+        // Else the receiver may yet have to read where we cut the last time.
+        if self.fast || self.d.gate.load(Ordering::Acquire) != word(self.epoch, READY) {
             return;
         }
         let sent = self.d.tcp.len.load(Ordering::Relaxed);
@@ -69,10 +70,27 @@ impl Sender {
     }
 
     fn cut_back(&mut self) {
-        if self.fast && self.d.seen_epoch.load(Ordering::Acquire) == self.epoch + 1 {
-            self.d.ring.put(CUT_BACK);
-            self.epoch += 1;
-            self.fast = false;
+        if !self.fast {
+            return;
+        }
+        let (fast, left) = (word(self.epoch, FAST), word(self.epoch, LEFT));
+        let (ok, fail) = (Ordering::SeqCst, Ordering::Acquire);
+        let moved = self.d.gate.compare_exchange(fast, left, ok, fail);
+        self.d.ring.put(CUT_BACK);
+        if let Err(now) = moved {
+            assert_eq!(now, word(self.epoch, RETURNED));
+            self.resend(self.d.returned_at.load(Ordering::Relaxed));
+            let resent = word(self.epoch, RESENT);
+            self.d.gate.store(resent, Ordering::SeqCst);
+        }
+        self.epoch += 1;
+        self.fast = false;
+    }
+
+    fn resend(&self, from: u64) {
+        let taken = (from..).map_while(|i| self.d.ring.get(i));
+        for byte in taken.take_while(|byte| *byte != CUT_BACK) {
+            self.d.tcp.put(byte);
         }
     }
 }
@@ -96,6 +114,16 @@ struct Receiver {
 
 impl Receiver {
     fn promise(&mut self) {
+        match state(self.d.gate.load(Ordering::Acquire)) {
+            RETURNED => return,
+            RESENT => {
+                while self.d.ring.get(self.from_ring) != Some(CUT_BACK) {
+                    self.from_ring += 1;
+                }
+                self.pass_cut_back();
+            }
+            _ => {}
+        }
         let (idle, ready) = (word(self.epoch, IDLE), word(self.epoch, READY));
         let (ok, fail) = (Ordering::SeqCst, Ordering::Acquire);
         let promised = self.d.gate.compare_exchange(idle, ready, ok, fail);
@@ -112,29 +140,49 @@ impl Receiver {
     }
 
     fn see_cut(&mut self) -> bool {
-        let cut = self.d.gate.load(Ordering::Acquire) == word(self.epoch, FAST);
+        let gate = self.d.gate.load(Ordering::Acquire);
+        let cut = [FAST, LEFT].iter().any(|s| gate == word(self.epoch, *s));
         if cut {
             self.mode = Mode::Fast(self.d.cut_at.load(Ordering::Relaxed));
-            self.d.seen_epoch.store(self.epoch + 1, Ordering::Release);
         }
         cut
     }
 
+    fn hand_back(&mut self) {
+        if self.mode == Mode::Promised {
+            self.take_back();
+        }
+        if self.mode == Mode::Plain || self.mode == Mode::Promised && !self.see_cut() {
+            return;
+        }
+        self.d.returned_at.store(self.from_ring, Ordering::Relaxed);
+        let (fast, returned) = (word(self.epoch, FAST), word(self.epoch, RETURNED));
+        let (ok, fail) = (Ordering::SeqCst, Ordering::Acquire);
+        let done = self.d.gate.compare_exchange(fast, returned, ok, fail);
+        if done.is_ok() {
+            self.mode = Mode::Plain;
+        }
+    }
+
+    fn pass_cut_back(&mut self) {
+        self.from_ring += 1;
+        self.epoch += 1;
+        self.mode = Mode::Plain;
+        let idle = word(self.epoch, IDLE);
+        self.d.gate.store(idle, Ordering::SeqCst);
+    }
+
     /// Takes a byte if one is due.
     fn receive(&mut self) {
+        // What stands there while there is no cut comes before any.
+        let sure = self.d.tcp.len.load(Ordering::Acquire);
         if self.mode == Mode::Promised {
             self.see_cut();
         }
         match self.mode {
             Mode::Fast(cut_at) if self.from_tcp == cut_at => {
                 match self.d.ring.get(self.from_ring) {
-                    Some(CUT_BACK) => {
-                        self.from_ring += 1;
-                        self.epoch += 1;
-                        self.mode = Mode::Plain;
-                        let idle = word(self.epoch, IDLE);
-                        self.d.gate.store(idle, Ordering::SeqCst);
-                    }
+                    Some(CUT_BACK) => self.pass_cut_back(),
                     Some(byte) => {
                         self.from_ring += 1;
                         self.got.push(byte);
@@ -142,6 +190,7 @@ impl Receiver {
                     None => {}
                 }
             }
+            Mode::Promised if self.from_tcp >= sure => {}
             _ => {
                 if let Some(byte) = self.d.tcp.get(self.from_tcp) {
                     self.from_tcp += 1;
@@ -159,7 +208,7 @@ fn ends() -> (Sender, Receiver) {
     let d = Arc::new(Direction {
         gate: AtomicU64::new(word(0, IDLE)),
         cut_at: AtomicU64::new(0),
-        seen_epoch: AtomicU64::new(0),
+        returned_at: AtomicU64::new(0),
         tcp: Wire::new(),
         ring: Wire::new(),
     });
@@ -251,6 +300,67 @@ fn a_cut_back_and_a_second_epoch() {
                     r.promise();
                 }
             }
+        },
+    );
+}
+
+#[test]
+fn a_cut_back_that_nobody_has_seen() {
+    check(
+        |s| {
+            s.send(1);
+            s.cut_over();
+            s.send(2);
+            s.cut_back();
+            s.send(3);
+        },
+        |r| {
+            r.promise();
+            r.receive();
+            r.receive();
+        },
+    );
+}
+
+#[test]
+fn a_ring_is_returned() {
+    check(
+        |s| {
+            s.cut_over();
+            s.send(1);
+            s.send(2);
+            s.cut_back();
+            s.send(3);
+        },
+        |r| {
+            r.promise();
+            r.receive();
+            r.hand_back();
+            r.receive();
+        },
+    );
+}
+
+#[test]
+fn a_ring_is_returned_and_used_again() {
+    check(
+        |s| {
+            s.cut_over();
+            s.send(1);
+            s.cut_back();
+            s.cut_over();
+            s.send(2);
+            s.cut_back();
+            s.send(3);
+        },
+        |r| {
+            r.promise();
+            r.hand_back();
+            r.receive();
+            if r.mode == Mode::Plain {
+                r.promise();
+            }
+            r.receive();
         },
     );
 }

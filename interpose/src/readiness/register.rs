@@ -134,7 +134,7 @@ impl Registration {
         }
         // Before the look: an edge that comes after it is the next report's.
         let due = self.state.fetch_and(!EDGE, Ordering::AcqRel) & EDGE != 0;
-        let level = ready::bits(s, fd, wanted) as u16 as u32;
+        let level = self.level(s, fd, mask);
         if level == 0 {
             self.last.store(0, Ordering::Relaxed);
             return 0;
@@ -147,6 +147,12 @@ impl Registration {
             self.set(FIRED);
         }
         level
+    }
+
+    /// What poll would say. The number may be closed, while a duplicate keeps the
+    /// registration alive.
+    fn level(&self, s: &Stream, fd: i32, mask: u32) -> u32 {
+        ready::bits(s, s.number(fd), (mask & bits::POLL) as i16) as u16 as u32
     }
 
     /// Has anything happened since the last report?
@@ -186,7 +192,7 @@ impl Registration {
         if self.is(FIRED) {
             return false;
         }
-        let level = ready::bits(s, fd, (mask & bits::POLL) as i16) as u16 as u32;
+        let level = self.level(s, fd, mask);
         if level == 0 || mask & bits::ET == 0 {
             return level != 0;
         }

@@ -290,10 +290,15 @@ fn is_cut_back(s: &Stream, segment: Segment) -> bool {
     let ring = segment.ring(s.into());
     let _held = super::hold(s, &s.slot.rx.lock);
     let c = Consumer::new(&ring, &s.slot.rx.consumer, &d.cursor.consumed);
-    let on_ring = rx_is_on_ring(s);
     match c.peek() {
-        Peek::CutBack if on_ring => {
-            super::cutover::take_cut_back(s, &c, segment);
+        Peek::CutBack => {
+            // It may have followed the cut-over at once, before anybody looked.
+            if s.slot.rx_mode() == RxMode::Promised {
+                super::receive::see_cut(s, segment);
+            }
+            if rx_is_on_ring(s) {
+                super::cutover::take_cut_back(s, &c, segment);
+            }
             true
         }
         Peek::Empty => true,

@@ -2,7 +2,7 @@
 
 use crate::policy::file::Verdict;
 use crate::Call;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -125,38 +125,48 @@ pub fn command() -> clap::Command {
     Cli::command()
 }
 
+/// The command line of `sidewire-run`: `run` under a name of its own.
+pub fn run_command() -> clap::Command {
+    let bare = clap::Command::new("sidewire-run")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Runs a program with its TCP streams accelerated; the same as `sidewire run`")
+        .max_term_width(100);
+    RunArgs::augment_args(bare)
+}
+
 /// Parses the process's own arguments. `Err` is an exit code: an error, help or
 /// the version has been printed.
 pub fn parse(call: Call) -> Result<Command, i32> {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
-    if call == Call::Run {
-        let at = words.len().min(1);
-        words.insert(at, "run".into());
-    }
-    guard_program(&mut words);
-    Cli::try_parse_from(words)
-        .map(|cli| cli.command)
-        .map_err(|e| {
-            let _ = e.print();
-            e.exit_code()
-        })
+    parse_words(call, std::env::args_os().collect()).map_err(|e| {
+        let _ = e.print();
+        e.exit_code()
+    })
 }
 
-/// Puts a `--` before the program of `run`, so that the program's own options are
-/// never taken for ours.
-fn guard_program(words: &mut Vec<OsString>) {
-    if words.get(1).is_none_or(|w| w != "run") {
-        return;
+fn parse_words(call: Call, mut words: Vec<OsString>) -> Result<Command, clap::Error> {
+    match call {
+        Call::Sidewire => {
+            if words.get(1).is_some_and(|w| w == "run") {
+                guard_program(&mut words, 2);
+            }
+            Cli::try_parse_from(words).map(|cli| cli.command)
+        }
+        Call::Run => {
+            guard_program(&mut words, 1);
+            let found = run_command().try_get_matches_from(words)?;
+            RunArgs::from_arg_matches(&found).map(Command::Run)
+        }
     }
-    let cli = command();
-    let Some(run) = cli.find_subcommand("run") else {
-        return;
-    };
+}
+
+/// Puts a `--` before the program of `run`, whose options start at the word `at`,
+/// so that the program's own options are never taken for ours.
+fn guard_program(words: &mut Vec<OsString>, mut at: usize) {
+    let run = run_command();
     let takes_value = |option: &str| {
         let mut options = run.get_opts();
         options.any(|a| a.get_long() == Some(option) && a.get_action().takes_values())
     };
-    let mut at = 2;
     while let Some(word) = words.get(at) {
         let text = word.to_string_lossy();
         if text == "--" {
@@ -179,9 +189,8 @@ mod tests {
     use super::*;
 
     fn run(words: &[&str]) -> RunArgs {
-        let mut words: Vec<OsString> = words.iter().map(OsString::from).collect();
-        guard_program(&mut words);
-        match Cli::try_parse_from(words).unwrap().command {
+        let words = words.iter().map(OsString::from).collect();
+        match parse_words(Call::Sidewire, words).unwrap() {
             Command::Run(args) => args,
             other => panic!("{other:?}"),
         }
@@ -190,6 +199,7 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         command().debug_assert();
+        run_command().debug_assert();
     }
 
     #[test]
@@ -222,10 +232,9 @@ mod tests {
 
     #[test]
     fn unknown_options_are_errors() {
-        let mut words: Vec<OsString> = ["sidewire", "run", "--stat", "prog"]
-            .map(OsString::from)
-            .into();
-        guard_program(&mut words);
-        assert!(Cli::try_parse_from(words).is_err());
+        let parse =
+            |call, words: &[&str]| parse_words(call, words.iter().map(OsString::from).collect());
+        assert!(parse(Call::Sidewire, &["sidewire", "run", "--stat", "prog"]).is_err());
+        assert!(parse(Call::Run, &["sidewire-run", "--stat", "prog"]).is_err());
     }
 }

@@ -253,3 +253,23 @@ fn wrong_command_lines() {
         assert!(!out.stderr.is_empty());
     }
 }
+
+/// `sidewire-run` speaks of itself by the name that it was called by.
+#[test]
+fn the_short_form_has_help_and_a_version_of_its_own() {
+    let scratch = Scratch::new();
+    let call = |option: &str| {
+        let program = env!("CARGO_BIN_EXE_sidewire-run");
+        let library = scratch.library(rdma_engine::abi::VERSION);
+        let out = command(program, &library).arg(option).output().unwrap();
+        assert_eq!(out.status.code(), Some(0), "{option}: {}", stderr(&out));
+        stdout(&out)
+    };
+    let help = call("--help");
+    assert!(help.contains("Usage: sidewire-run [OPTIONS]"), "{help}");
+    assert!(!help.contains("sidewire-run run"), "{help}");
+    assert!(help.contains("Exit status"), "{help}");
+    let version = format!("sidewire-run {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(call("--version"), version);
+    assert_eq!(call("-V"), version);
+}

@@ -63,7 +63,7 @@ pub struct RunArgs {
     /// Print what becomes of each stream to stderr, while the program runs
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub log: Option<LogLevel>,
-    /// Rules that come before the user's and the system's
+    /// Rules that come before the user's and the system's, and before those of a run around this one
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// The program, looked for in PATH, and its arguments

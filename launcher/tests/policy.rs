@@ -59,13 +59,76 @@ fn rules_reach_the_library() {
         both.starts_with("1;vs,r7f000000/8:5432-5432,n3;vt,pssh*"),
         "{both}"
     );
-    // What an outer launcher has found holds on, unless a file is named.
+    // What an outer launcher has found holds on; a file that is named comes before it.
     let mut inner = run(&[]);
     inner.env("SIDEWIRE_POLICY", "1;vr");
     assert_eq!(stdout(&output(inner)), "1;vr\n");
     let mut inner = run(&["--policy", first]);
-    inner.env("SIDEWIRE_POLICY", "1;vr");
+    inner.env("SIDEWIRE_POLICY", "");
     assert_eq!(stdout(&output(inner)), both);
+    let ours = "1;vs,r7f000000/8:5432-5432,n3";
+    for (outer, expected) in [
+        ("1;vr", format!("{ours};vr\n")),
+        ("1", format!("{ours}\n")),
+        // There already: nothing is said twice.
+        (format!("{ours};vr").as_str(), format!("{ours};vr\n")),
+        (
+            format!("{ours}0;vr").as_str(),
+            format!("{ours};{};vr\n", &ours[2..].replace("n3", "n30")),
+        ),
+        // Of a format that we do not know: a rule that the library cannot read.
+        ("2;?", format!("{ours};2;?\n")),
+    ] {
+        let mut inner = run(&["--policy", first]);
+        inner.env("SIDEWIRE_POLICY", outer);
+        assert_eq!(stdout(&output(inner)), expected, "within {outer}");
+    }
+}
+
+/// The inner file's rules come first, then all of the outer run's, each once.
+#[test]
+fn a_run_within_a_run() {
+    let scratch = Scratch::new();
+    let home = scratch.path("home");
+    scratch.file("home/.config/sidewire/policy.toml", TCP, 0o644);
+    let outer = scratch.file("outer.toml", "[[rule]]\nverdict = \"tcp\"\n", 0o644);
+    let inner = scratch.file("inner.toml", SHM, 0o644);
+    let launcher = env!("CARGO_BIN_EXE_sidewire");
+    let script = format!(
+        "{launcher} run --policy {} {launcher} run sh -c 'echo $SIDEWIRE_POLICY'",
+        inner.display()
+    );
+    let expected = "1;vs,r7f000000/8:5432-5432,n3;vt;vt,pssh*";
+    let outer = outer.to_str().unwrap();
+    let by_option = user(
+        &scratch,
+        &home,
+        &["run", "--policy", outer, "sh", "-c", &script],
+    );
+    let mut by_variable = user(&scratch, &home, &["run", "sh", "-c", &script]);
+    by_variable.env("SIDEWIRE_POLICY_FILE", outer);
+    for command in [by_option, by_variable] {
+        let text = stdout(&output(command));
+        assert!(text.starts_with(expected), "{text}");
+        assert_eq!(text.matches(";vt,pssh*").count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn too_many_rules_within_a_run() {
+    let scratch = Scratch::new();
+    let file = scratch.file("many.toml", TCP.repeat(100), 0o644);
+    let mut inner = sidewire(
+        &scratch,
+        &["run", "--policy", file.to_str().unwrap(), "true"],
+    );
+    inner.env("SIDEWIRE_POLICY", format!("1{}", ";vt".repeat(28)));
+    let out = output(inner);
+    assert_eq!(out.status.code(), Some(2));
+    assert_line(
+        &stderr(&out),
+        "sidewire: *: too many rules (128 with those of the launcher around, at most 127)",
+    );
 }
 
 #[test]

@@ -17,6 +17,25 @@ pub fn compile(rules: &[Numbered]) -> String {
     text
 }
 
+/// `rules`, then those that stand in `outer`, a compiled string that was inherited.
+/// What is there already in front is not put there again: a program that runs
+/// itself under the same file must not fill the table.
+pub fn before(rules: &[Numbered], outer: &str) -> String {
+    let text = compile(rules);
+    // Of another format: the library takes it for a rule that it cannot read, so
+    // that whatever it may have forbidden stays on TCP.
+    let theirs = match outer.split_once(';') {
+        Some(("1", theirs)) => theirs,
+        None if outer == "1" => return text,
+        _ => outer,
+    };
+    let inside = |rest: &str| rest.is_empty() || rest.starts_with(';');
+    if outer.strip_prefix(text.as_str()).is_some_and(inside) {
+        return outer.to_owned();
+    }
+    format!("{text};{theirs}")
+}
+
 fn rule(text: &mut String, rule: &Rule) {
     text.push_str(match rule.verdict {
         Verdict::Auto => "va",

@@ -1,7 +1,8 @@
 //! Which streams may leave TCP: rule files, read here, decided by in the library.
 //!
 //! The first matching rule wins. Rules are numbered through all files, in this
-//! order: `--policy FILE` (or SIDEWIRE_POLICY_FILE), the user's, the system's.
+//! order: `--policy FILE` (or SIDEWIRE_POLICY_FILE), the user's, the system's. In a
+//! run within a run the inner one's file comes before all that the outer one had.
 
 pub mod address;
 pub mod compile;
@@ -42,8 +43,35 @@ pub struct Numbered {
 
 /// Reads and merges all rules; `first` is the file of `--policy`.
 pub fn load(first: Option<&Path>) -> Result<Vec<Numbered>, Wrong> {
+    let mut files: Vec<_> = named(first).map(|p| (p, true)).into_iter().collect();
+    files.extend(usual().map(|p| (p, false)));
+    read(files)
+}
+
+/// The compiled rules of the file that was named for this run, then those of the
+/// launcher around us (`outer`), which has read the files at the usual places.
+/// `None`: `outer` stays as it is.
+pub fn load_before(first: Option<&Path>, outer: &str) -> Result<Option<String>, Wrong> {
+    let Some(path) = named(first) else {
+        return Ok(None);
+    };
+    let rules = read(vec![(path.clone(), true)])?;
+    let text = compile::before(&rules, outer);
+    let count = text.matches(';').count();
+    if count > MAX_RULES || text.len() > MAX_COMPILED {
+        let message = format!(
+            "{}: too many rules ({count} with those of the launcher around, at most {MAX_RULES})",
+            path.display()
+        );
+        let named = true;
+        return Err(Wrong { message, named });
+    }
+    Ok(Some(text))
+}
+
+fn read(files: Vec<(PathBuf, bool)>) -> Result<Vec<Numbered>, Wrong> {
     let mut rules = Vec::new();
-    for (path, named) in files(first) {
+    for (path, named) in files {
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(e) if !named && is_absent(&path, e.kind()) => continue,
@@ -85,13 +113,16 @@ fn is_absent(path: &Path, why: ErrorKind) -> bool {
     }
 }
 
-/// The files in their order, and whether each was named for this run.
-fn files(first: Option<&Path>) -> Vec<(PathBuf, bool)> {
+/// The file that was named for this run.
+fn named(first: Option<&Path>) -> Option<PathBuf> {
     let variable = || std::env::var_os(FILE_VARIABLE).filter(|v| !v.is_empty());
-    let first = first
+    first
         .map(Path::to_owned)
-        .or_else(|| variable().map(PathBuf::from));
-    let mut files: Vec<_> = first.map(|p| (p, true)).into_iter().collect();
+        .or_else(|| variable().map(PathBuf::from))
+}
+
+/// The files at the usual places, in their order.
+fn usual() -> impl Iterator<Item = PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -99,9 +130,8 @@ fn files(first: Option<&Path>) -> Vec<(PathBuf, bool)> {
     };
     let config =
         absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|h| h.join(".config")));
-    files.extend(config.map(|c| (c.join(USER), false)));
-    files.push((SYSTEM.into(), false));
-    files
+    let user = config.map(|c| c.join(USER));
+    user.into_iter().chain([SYSTEM.into()])
 }
 
 /// `sidewire policy ...`; returns the exit code.

@@ -29,9 +29,10 @@ pub mod names {
 /// The compiled rules for this run; `None` if there are none, or if those that
 /// were inherited hold on.
 pub fn policy(file: Option<&Path>) -> Result<Option<String>, Wrong> {
-    let inherited = env::var_os(names::POLICY).is_some();
-    if file.is_none() && env::var_os(policy::FILE_VARIABLE).is_none() && inherited {
-        return Ok(None);
+    // Empty is as good as not set: it must not hide the system's rules.
+    if let Some(outer) = env::var_os(names::POLICY).filter(|v| !v.is_empty()) {
+        // What is no text is nothing that the library could read either.
+        return policy::load_before(file, &outer.to_string_lossy());
     }
     let rules = policy::load(file)?;
     Ok((!rules.is_empty()).then(|| policy::compile::compile(&rules)))
@@ -80,6 +81,9 @@ pub fn set_options(args: &RunArgs, rules: Option<String>) {
         (names::LOG, args.log.map(name_of)),
         (names::POLICY, rules),
     ];
+    // Its rules are in SIDEWIRE_POLICY now: a launcher within this one must not put
+    // them before those of a file that was named in between.
+    env::remove_var(policy::FILE_VARIABLE);
     for (name, value) in given {
         if let Some(value) = value {
             env::set_var(name, value);

@@ -15,6 +15,8 @@ doc=$PREFIX/share/doc/sidewire
 bash=$PREFIX/share/bash-completion/completions
 zsh=$PREFIX/share/zsh/site-functions
 fish=$PREFIX/share/fish/vendor_completions.d
+# Where the library is, for a launcher that would not look there by itself (launcher/src/library.rs).
+recorded=$share/libdir
 
 # put MODE SOURCE DIR NAME: the new file takes the old one's place in one step, so that a program which starts just now
 # finds one of them whole; those that run keep the old one.
@@ -40,6 +42,20 @@ pages() {
     put 644 "$scratch/fish" "$fish" sidewire.fish
 }
 
+# The launcher looks at these two places, which move with it; any other one it has to be told.
+record_libdir() {
+    rm -f "$DESTDIR$recorded"
+    case $LIBDIR in
+        "$PREFIX/lib/sidewire" | "$PREFIX/lib/$(uname -m)-linux-gnu/sidewire") return ;;
+        /*) absolute=$LIBDIR ;;
+        *) absolute=$PWD/$LIBDIR ;;
+    esac
+    scratch=$(mktemp)
+    echo "$absolute" >"$scratch"
+    put 644 "$scratch" "$share" libdir
+    rm -f "$scratch"
+}
+
 case ${1:-} in
     install)
         put 644 "$TARGET/libsidewire.so" "$LIBDIR" libsidewire.so
@@ -55,9 +71,14 @@ case ${1:-} in
         for page in README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE; do
             put 644 "$page" "$doc" "$page"
         done
+        record_libdir
         pages
         ;;
     uninstall)
+        # Whoever uninstalls need not remember what LIBDIR was.
+        if [ -f "$DESTDIR$recorded" ]; then
+            LIBDIR=$(cat "$DESTDIR$recorded")
+        fi
         library=$LIBDIR/libsidewire.so
         if [ -z "$DESTDIR" ] && grep -qsF "$library" /etc/ld.so.preload; then
             echo "/etc/ld.so.preload names $library: take that line out first" >&2

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 pub const NAME: &str = "libsidewire.so";
 /// Names the library instead of all search.
 pub const OVERRIDE: &str = "SIDEWIRE_LIBRARY";
+/// What install.sh leaves, seen from the launcher, if the library is at none of the
+/// places that are searched anyway.
+const RECORD: &str = "../share/sidewire/libdir";
 /// The symbol with the version of the shared layout.
 const VERSION_SYMBOL: &str = "SIDEWIRE_ABI_VERSION";
 
@@ -30,27 +33,34 @@ pub fn find() -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Looks beside the launcher: build tree, install prefix, package.
+/// Looks beside the launcher: build tree, where `make install LIBDIR=...` has put
+/// it, install prefix, package.
 fn search() -> Result<PathBuf, String> {
     let own = own_path().ok_or("cannot tell where the launcher is")?;
     let dir = own.parent().unwrap_or(Path::new("/"));
     let multiarch = format!("{}-linux-gnu", std::env::consts::ARCH);
-    let places = [
-        dir.join(NAME),
-        dir.join("../lib/sidewire").join(NAME),
-        dir.join("../lib")
-            .join(multiarch)
-            .join("sidewire")
-            .join(NAME),
-    ];
+    let mut places = vec![dir.to_owned()];
+    // Before the prefix, where an older installation may have left one.
+    places.extend(recorded(&dir.join(RECORD)));
+    places.push(dir.join("../lib/sidewire"));
+    places.push(dir.join("../lib").join(multiarch).join("sidewire"));
     places
         .iter()
+        .map(|place| place.join(NAME))
         .find(|p| p.is_file())
-        .map(|p| p.canonicalize().unwrap_or_else(|_| p.clone()))
+        .map(|p| p.canonicalize().unwrap_or(p))
         .ok_or_else(|| {
             let dir = dir.display();
             format!("{NAME} not found beside {dir} or in its ../lib/sidewire")
         })
+}
+
+/// The library's directory, as the file `record` has it: one line, an absolute path.
+fn recorded(record: &Path) -> Option<PathBuf> {
+    let text = std::fs::read(record).ok()?;
+    let line = text.split(|b| *b == b'\n').next()?;
+    let path = PathBuf::from(OsStr::from_bytes(line));
+    path.is_absolute().then_some(path)
 }
 
 /// Our own executable, symbolic links resolved.

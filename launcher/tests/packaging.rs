@@ -96,10 +96,8 @@ fn a_component_is_enabled_once() {
     assert_eq!(left, 2, "no temporary files");
 }
 
-/// install.sh and uninstall leave nothing behind, and what lies between runs.
-#[test]
-fn install_and_uninstall() {
-    let scratch = Scratch::new();
+/// What install.sh copies, as far as it runs here.
+fn built(scratch: &Scratch) -> PathBuf {
     let target = scratch.path("release");
     let built = Path::new(env!("CARGO_BIN_EXE_sidewire"));
     fs::create_dir_all(&target).unwrap();
@@ -109,27 +107,48 @@ fn install_and_uninstall() {
     scratch.file("release/sidewire-bench", "", 0o755);
     let library = scratch.library(rdma_engine::abi::VERSION);
     fs::rename(library, target.join("libsidewire.so")).unwrap();
-    let root = scratch.path("root");
-    let act = |verb: &str| {
-        let mut c = Command::new("sh");
-        c.arg(script("install.sh")).arg(verb);
-        c.env("TARGET", &target)
-            .env("PREFIX", "/opt/sw")
-            .env("LIBDIR", "/opt/sw/lib/sidewire")
-            .env("DESTDIR", &root);
-        let out = c.output().unwrap();
-        assert!(out.status.success(), "{}", stderr(&out));
-    };
-    // Twice: an upgrade.
-    act("install");
-    act("install");
-    let mut run = support::command(root.join("opt/sw/bin/sidewire"), Path::new(""));
+    target
+}
+
+/// Runs install.sh with these paths: PREFIX, LIBDIR, DESTDIR.
+fn act(verb: &str, target: &Path, [prefix, libdir, destdir]: [&Path; 3]) {
+    let mut c = Command::new("sh");
+    c.arg(script("install.sh")).arg(verb);
+    c.env("TARGET", target)
+        .env("PREFIX", prefix)
+        .env("LIBDIR", libdir)
+        .env("DESTDIR", destdir);
+    let out = c.output().unwrap();
+    assert!(out.status.success(), "{}", stderr(&out));
+}
+
+/// The library that an installed launcher preloads.
+fn preloaded(launcher: &Path) -> String {
+    let mut run = support::command(launcher, Path::new(""));
     let out = run
         .args(["run", "sh", "-c", "echo $LD_PRELOAD"])
         .output()
         .unwrap();
+    stdout(&out)
+}
+
+/// install.sh and uninstall leave nothing behind, and what lies between runs.
+#[test]
+fn install_and_uninstall() {
+    let scratch = Scratch::new();
+    let target = built(&scratch);
+    let root = scratch.path("root");
+    let paths = [
+        Path::new("/opt/sw"),
+        Path::new("/opt/sw/lib/sidewire"),
+        &root,
+    ];
+    // Twice: an upgrade.
+    act("install", &target, paths);
+    act("install", &target, paths);
     let installed = root.join("opt/sw/lib/sidewire/libsidewire.so");
-    assert_eq!(stdout(&out), format!("{}\n", installed.display()));
+    let launcher = root.join("opt/sw/bin/sidewire");
+    assert_eq!(preloaded(&launcher), format!("{}\n", installed.display()));
     for file in [
         "bin/sidewire-run",
         "bin/sidewire-bench",
@@ -140,13 +159,40 @@ fn install_and_uninstall() {
     ] {
         assert!(root.join("opt/sw").join(file).is_file(), "{file}");
     }
-    act("uninstall");
+    act("uninstall", &target, paths);
     assert_eq!(files_below(&root), [] as [PathBuf; 0]);
+}
+
+/// The launcher finds the library wherever LIBDIR was, and not an older one in the
+/// prefix; uninstall finds it, too.
+#[test]
+fn a_library_directory_of_ones_own() {
+    let scratch = Scratch::new();
+    let target = built(&scratch);
+    let (prefix, own) = (scratch.path("prefix"), scratch.path("else/where"));
+    let usual = prefix.join("lib/sidewire");
+    let nowhere = Path::new("");
+    let launcher = prefix.join("bin/sidewire");
+    let path_in = |dir: &Path| format!("{}/libsidewire.so\n", dir.display());
+
+    act("install", &target, [&prefix, &usual, nowhere]);
+    act("install", &target, [&prefix, &own, nowhere]);
+    assert_eq!(preloaded(&launcher), path_in(&own));
+    // Installed again without it: the usual place is the right one again.
+    act("install", &target, [&prefix, &usual, nowhere]);
+    assert_eq!(preloaded(&launcher), path_in(&usual));
+    act("uninstall", &target, [&prefix, &usual, nowhere]);
+    fs::remove_file(own.join("libsidewire.so")).unwrap();
+
+    act("install", &target, [&prefix, &own, nowhere]);
+    act("uninstall", &target, [&prefix, &usual, nowhere]);
+    assert_eq!(files_below(&prefix), [] as [PathBuf; 0]);
+    assert_eq!(files_below(&own), [] as [PathBuf; 0]);
 }
 
 fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().flatten() {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             files.extend(files_below(&path));

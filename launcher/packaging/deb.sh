@@ -19,6 +19,8 @@ umask 022
 
 libdir=/usr/lib/$(uname -m)-linux-gnu/sidewire
 TARGET=$TARGET PREFIX=/usr LIBDIR=$libdir DESTDIR=$stage sh launcher/packaging/install.sh install
+# Directories are the package manager's business.
+rm "$stage/usr/share/sidewire/directories"
 if command -v strip >/dev/null; then
     strip --strip-unneeded "$stage$libdir/libsidewire.so" "$stage"/usr/bin/*
 fi

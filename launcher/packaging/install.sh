@@ -18,10 +18,26 @@ fish=$PREFIX/share/fish/vendor_completions.d
 # Where the library is, for a launcher that would not look there by itself (launcher/src/library.rs).
 recorded=$share/libdir
 
+# The directories that were not there before, one a line; uninstall takes out those that are empty then. Others may be
+# somebody's even if they are empty, as /usr/local/bin of a fresh system.
+directories=$share/directories
+made=
+
+# directory DIR: makes it and those above it, and notes which.
+directory() {
+    if [ -d "$DESTDIR$1" ]; then
+        return
+    fi
+    directory "$(dirname "$1")"
+    mkdir "$DESTDIR$1"
+    made="$made$1
+"
+}
+
 # put MODE SOURCE DIR NAME: the new file takes the old one's place in one step, so that a program which starts just now
 # finds one of them whole; those that run keep the old one.
 put() {
-    mkdir -p "$DESTDIR$3"
+    directory "$3"
     install -m "$1" "$2" "$DESTDIR$3/$4.new"
     mv -f "$DESTDIR$3/$4.new" "$DESTDIR$3/$4"
 }
@@ -56,8 +72,21 @@ record_libdir() {
     rm -f "$scratch"
 }
 
+# Those of earlier installations stay noted.
+record_directories() {
+    directory "$share"
+    {
+        cat "$DESTDIR$directories" 2>/dev/null || true
+        printf %s "$made"
+    } | LC_ALL=C sort -u >"$DESTDIR$directories.new"
+    mv -f "$DESTDIR$directories.new" "$DESTDIR$directories"
+}
+
 case ${1:-} in
     install)
+        if [ -n "$DESTDIR" ]; then
+            mkdir -p "$DESTDIR"
+        fi
         put 644 "$TARGET/libsidewire.so" "$LIBDIR" libsidewire.so
         for program in sidewire sidewire-run sidewire-bench; do
             put 755 "$TARGET/$program" "$bin" "$program"
@@ -73,6 +102,7 @@ case ${1:-} in
         done
         record_libdir
         pages
+        record_directories
         ;;
     uninstall)
         # Whoever uninstalls need not remember what LIBDIR was.
@@ -84,6 +114,7 @@ case ${1:-} in
             echo "/etc/ld.so.preload names $library: take that line out first" >&2
             exit 1
         fi
+        made=$(cat "$DESTDIR$directories" 2>/dev/null || true)
         rm -f "$DESTDIR$library" "$DESTDIR$man"/sidewire.1 "$DESTDIR$man"/sidewire-*.1
         for program in sidewire sidewire-run sidewire-bench; do
             rm -f "$DESTDIR$bin/$program"
@@ -91,6 +122,12 @@ case ${1:-} in
         rm -f "$DESTDIR$bash/sidewire" "$DESTDIR$zsh/_sidewire" "$DESTDIR$fish/sidewire.fish"
         rm -rf "$DESTDIR$share" "$DESTDIR$doc"
         rmdir "$DESTDIR$LIBDIR" 2>/dev/null || true
+        # Inner ones first.
+        printf '%s\n' "$made" | LC_ALL=C sort -r | while IFS= read -r dir; do
+            if [ -n "$dir" ] && [ -d "$DESTDIR$dir" ]; then
+                rmdir "$DESTDIR$dir" 2>/dev/null || true
+            fi
+        done
         ;;
     *)
         echo "usage: $0 install|uninstall" >&2

@@ -160,7 +160,32 @@ fn install_and_uninstall() {
         assert!(root.join("opt/sw").join(file).is_file(), "{file}");
     }
     act("uninstall", &target, paths);
-    assert_eq!(files_below(&root), [] as [PathBuf; 0]);
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+}
+
+/// Directories that were there before, or hold something else, stay.
+#[test]
+fn uninstall_removes_only_its_own_directories() {
+    let scratch = Scratch::new();
+    let target = built(&scratch);
+    let root = scratch.path("root");
+    let paths = [Path::new("/opt/sw"), Path::new("/opt/sw/lib/s"), &root];
+    let prefix = root.join("opt/sw");
+    fs::create_dir_all(prefix.join("bin")).unwrap();
+    act("install", &target, paths);
+    let other = scratch.file("root/opt/sw/share/man/man1/other.1", "", 0o644);
+    // An upgrade, which makes no directory, does not forget those of the first time.
+    act("install", &target, paths);
+    act("uninstall", &target, paths);
+    assert_eq!(files_below(&root), [other]);
+    assert!(prefix.join("bin").is_dir());
+    let mut left: Vec<_> = fs::read_dir(&prefix)
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["bin", "share"]);
+    assert_eq!(fs::read_dir(prefix.join("share")).unwrap().count(), 1);
 }
 
 /// The launcher finds the library wherever LIBDIR was, and not an older one in the
@@ -182,12 +207,12 @@ fn a_library_directory_of_ones_own() {
     act("install", &target, [&prefix, &usual, nowhere]);
     assert_eq!(preloaded(&launcher), path_in(&usual));
     act("uninstall", &target, [&prefix, &usual, nowhere]);
-    fs::remove_file(own.join("libsidewire.so")).unwrap();
+    // What was left at the other place is the user's to remove.
+    fs::remove_dir_all(scratch.path("else")).unwrap();
 
     act("install", &target, [&prefix, &own, nowhere]);
     act("uninstall", &target, [&prefix, &usual, nowhere]);
-    assert_eq!(files_below(&prefix), [] as [PathBuf; 0]);
-    assert_eq!(files_below(&own), [] as [PathBuf; 0]);
+    assert!(!prefix.exists() && !scratch.path("else").exists());
 }
 
 fn files_below(dir: &Path) -> Vec<PathBuf> {

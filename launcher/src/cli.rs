@@ -73,7 +73,7 @@ pub struct RunArgs {
 
 #[derive(Args, Debug)]
 pub struct PsArgs {
-    /// Print an array of objects
+    /// Print an array of objects; what could not be looked into is said on stderr
     #[arg(long)]
     pub json: bool,
     /// Show what dead processes have left behind, too

@@ -44,6 +44,8 @@ pub fn ps(args: &PsArgs) -> i32 {
         row.stream.ask_kernel();
     }
     let text = if args.json {
+        // The array has no place for it, and an empty one must not look like «none».
+        table::notes(&found).iter().for_each(|n| crate::complain(n));
         json::array(&found)
     } else {
         table::table(&found)

@@ -22,22 +22,30 @@ pub fn table(found: &Found) -> String {
     for row in &found.rows {
         stream(&mut text, row);
     }
+    for note in notes(found) {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+/// What the rows don't show, a line each.
+pub fn notes(found: &Found) -> Vec<String> {
     let plural = |n: u64, one: &str, many: &str| match n {
         1 => format!("1 {one}"),
         n => format!("{n} {many}"),
     };
+    let mut notes = Vec::new();
     if found.unreadable > 0 {
         let who = plural(found.unreadable, "process", "processes");
-        let _ = writeln!(
-            text,
+        notes.push(format!(
             "{who} of other users cannot be looked into (root can)"
-        );
+        ));
     }
     if found.strange > 0 {
         let what = plural(found.strange, "arena is", "arenas are");
-        let _ = writeln!(text, "{what} of another version of Sidewire, or broken");
+        notes.push(format!("{what} of another version of Sidewire, or broken"));
     }
-    text
+    notes
 }
 
 fn stream(text: &mut String, row: &Row) {

@@ -19,7 +19,7 @@ pub mod ps;
 pub mod run;
 pub mod view;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 /// By which name we were called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum Call {
 
 /// Exit codes of our own, as env(1), timeout(1) and the shell use them.
 pub mod code {
+    /// The output could not be written.
+    pub const OUTPUT: i32 = 1;
     /// The command line, or a rule file, is wrong.
     pub const USAGE: i32 = 2;
     /// `--require`, and nothing was accelerated.
@@ -60,4 +62,18 @@ pub fn main(call: Call) -> i32 {
 /// Prints one line about ourselves to stderr, whatever becomes of it.
 pub fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "sidewire: {text}");
+}
+
+/// Prints to stdout. `Err` is the exit code if that fails; the user has been told why,
+/// unless it is a reader who has seen enough (`| head`, with SIGPIPE ignored).
+pub fn print(text: &[u8]) -> Result<(), i32> {
+    let mut out = std::io::stdout();
+    out.write_all(text)
+        .and_then(|()| out.flush())
+        .map_err(|why| {
+            if why.kind() != ErrorKind::BrokenPipe {
+                complain(&format!("cannot write the output: {why}"));
+            }
+            code::OUTPUT
+        })
 }

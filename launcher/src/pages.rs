@@ -1,15 +1,14 @@
 //! Manual pages and shell completions, made from the command line's definition.
 
-use crate::{cli, complain};
+use crate::{cli, complain, print};
 use clap_complete::Shell;
-use std::io::{self, Write};
 use std::path::Path;
 
 /// Prints completions for `shell`; returns the exit code.
 pub fn completions(shell: Shell) -> i32 {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut cli::command(), "sidewire", &mut text);
-    i32::from(io::stdout().write_all(&text).is_err())
+    print(&text).err().unwrap_or(0)
 }
 
 /// Writes `sidewire.1`, `sidewire-run.1` ... into `dir`; returns the exit code.

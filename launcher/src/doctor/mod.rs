@@ -4,8 +4,7 @@ pub mod kernel;
 pub mod limits;
 pub mod pair;
 
-use crate::library;
-use std::io::Write;
+use crate::{library, print};
 
 /// One line of the answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,31 +57,41 @@ impl Finding {
 
 /// Prints everything; the exit code is 0 if connections are accelerated here.
 pub fn doctor() -> i32 {
-    let mut bad = false;
-    let mut tell = |findings: Vec<Finding>| {
+    match examine() {
+        Ok(good) => i32::from(!good),
+        Err(code) => code,
+    }
+}
+
+/// Prints each part when it is known, for the last one takes its time. `Err` is the
+/// exit code if stdout takes no more.
+fn examine() -> Result<bool, i32> {
+    let mut good = true;
+    let mut tell = |findings: Vec<Finding>| -> Result<(), i32> {
         for f in findings {
             let mark = match f.grade {
                 Grade::Good => "ok  ",
                 Grade::Note => "note",
                 Grade::Bad => "BAD ",
             };
-            bad |= f.grade == Grade::Bad;
-            let _ = writeln!(std::io::stdout(), "{mark}  {}", f.text);
+            good &= f.grade != Grade::Bad;
+            print(format!("{mark}  {}\n", f.text).as_bytes())?;
         }
+        Ok(())
     };
-    tell(kernel::findings());
-    tell(limits::findings());
-    tell(rules());
+    tell(kernel::findings())?;
+    tell(limits::findings())?;
+    tell(rules())?;
     match library::find() {
-        Err(why) => tell(vec![Finding::bad(why)]),
+        Err(why) => tell(vec![Finding::bad(why)])?,
         Ok(library) => {
             let version = rdma_engine::abi::VERSION;
             let text = format!("library {}, layout version {version}", library.display());
-            tell(vec![Finding::good(text)]);
-            tell(pair::findings(&library));
+            tell(vec![Finding::good(text)])?;
+            tell(pair::findings(&library))?;
         }
     }
-    i32::from(bad)
+    Ok(good)
 }
 
 fn rules() -> Vec<Finding> {

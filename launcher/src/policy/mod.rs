@@ -9,9 +9,9 @@ pub mod compile;
 pub mod file;
 
 use crate::cli::PolicyCommand;
-use crate::{code, complain};
+use crate::{code, complain, print};
 use file::Rule;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Names the file whose rules come first.
@@ -138,10 +138,7 @@ fn usual() -> impl Iterator<Item = PathBuf> {
 pub fn command(command: &PolicyCommand) -> i32 {
     let PolicyCommand::Check { file } = command;
     match load(file.as_deref()) {
-        Ok(rules) => {
-            let _ = std::io::stdout().write_all(listing(&rules).as_bytes());
-            0
-        }
+        Ok(rules) => print(listing(&rules).as_bytes()).err().unwrap_or(0),
         Err(wrong) => {
             complain(&wrong.message);
             code::USAGE

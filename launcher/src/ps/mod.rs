@@ -7,7 +7,6 @@ pub mod table;
 
 use crate::cli::PsArgs;
 use crate::view::Stream;
-use std::io::Write;
 
 /// One end of a stream, and the process that it is shown for.
 #[derive(Clone, Debug)]
@@ -50,8 +49,5 @@ pub fn ps(args: &PsArgs) -> i32 {
     } else {
         table::table(&found)
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => 0,
-        Err(_) => 1,
-    }
+    crate::print(text.as_bytes()).err().unwrap_or(0)
 }

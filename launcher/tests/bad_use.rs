@@ -170,6 +170,35 @@ fn scripts_that_never_end() {
     assert_eq!(out.status.code(), Some(126));
 }
 
+/// The program is there, and what it asks for is not: as a shell says it.
+#[test]
+fn interpreter_missing() {
+    let scratch = Scratch::new();
+    let plain = scratch.file("plain", "", 0o644);
+    let inner = scratch.file("inner", "#!/no/such/interpreter -x\n", 0o755);
+    for (line, interpreter, why, code) in [
+        ("/no/such", "/no/such", "No such file or directory", 127),
+        ("/bin/sh\r", "/bin/sh^M", "No such file or directory", 127),
+        (utf8(&plain), utf8(&plain), "Permission denied", 126),
+        // The script's own interpreter is there; that one's isn't.
+        (
+            utf8(&inner),
+            "/no/such/interpreter",
+            "No such file or directory",
+            127,
+        ),
+    ] {
+        let script = scratch.file("script", format!("#! {line}\n"), 0o755);
+        for option in ["--", "--stats"] {
+            let out = run(&scratch, &[option, utf8(&script)]);
+            let name = utf8(&script);
+            let expected = format!("sidewire: {name}: bad interpreter: {interpreter}: {why}");
+            assert_line(&stderr(&out), &expected);
+            assert_eq!(out.status.code(), Some(code), "{line}");
+        }
+    }
+}
+
 #[test]
 fn set_uid_program() {
     let scratch = Scratch::new();
@@ -221,6 +250,8 @@ fn program_of_another_c_library() {
     // The interpreter is not there, so that the program cannot start.
     assert_eq!(out.status.code(), Some(127));
     let line = "musl uses another C library: it runs on plain TCP\n";
+    assert!(stderr(&out).contains(line), "{}", stderr(&out));
+    let line = "musl: bad interpreter: /lib/ld-musl-x86_64.so.1: No such file or directory\n";
     assert!(stderr(&out).contains(line), "{}", stderr(&out));
 }
 

@@ -5,7 +5,7 @@ use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Scripts whose interpreter is a script: the kernel goes no deeper either.
 const MAX_SCRIPTS: usize = 5;
@@ -40,6 +40,25 @@ pub fn of(path: &Path) -> Fitness {
         }
     }
     Fitness::Fit
+}
+
+/// The interpreter of the program at `path` (a script's, or its dynamic linker) that
+/// keeps it from starting, since it is not there or cannot be executed.
+pub fn bad_interpreter(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_SCRIPTS {
+        let file = File::open(&path).ok()?;
+        let next = match elf::kind(&file) {
+            Kind::Script(interpreter) => interpreter,
+            Kind::Native => Elf::new(&file)?.interpreter()?,
+            _ => return None,
+        };
+        path = OsStr::from_bytes(&next).into();
+        if !super::is_executable(&path) {
+            return Some(path);
+        }
+    }
+    None
 }
 
 fn native(path: &Path, file: &File) -> Fitness {

@@ -87,21 +87,36 @@ fn cannot_run(name: &OsStr, errno: i32) -> i32 {
     let why = std::io::Error::from_raw_os_error(errno);
     let text = why.to_string();
     let text = text.split(" (os error").next().unwrap_or("");
-    complain(&format!("{}: {text}", Path::new(name).display()));
+    let shown = Path::new(name).display();
+    // The kernel has one error for both; without this a user would look for a
+    // program that is there.
+    let interpreter = find_program(name).and_then(|p| fitness::bad_interpreter(&p));
+    complain(&match interpreter {
+        Some(i) => format!("{shown}: bad interpreter: {}: {text}", visible(&i)),
+        None => format!("{shown}: {text}"),
+    });
     match errno {
         libc::ENOENT => code::NOT_FOUND,
         _ => code::NOT_EXECUTABLE,
     }
 }
 
+/// A path with its control characters as a shell shows them: a script with the line
+/// ends of another system asks for `/bin/sh^M`.
+fn visible(path: &Path) -> String {
+    let mut text = String::new();
+    for c in path.to_string_lossy().chars() {
+        match u8::try_from(c) {
+            Ok(b) if b.is_ascii_control() => text.extend(['^', char::from(b ^ 0x40)]),
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
 /// The file that execvp(3) would take for `name`.
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
-    let executable = |p: &Path| {
-        let c = CString::new(p.as_os_str().as_bytes()).ok()?;
-        // SAFETY: a C string that lives across the call.
-        let ok = unsafe { libc::access(c.as_ptr(), libc::X_OK) } == 0;
-        (ok && p.is_file()).then(|| p.to_owned())
-    };
+    let executable = |p: &Path| is_executable(p).then(|| p.to_owned());
     if name.as_bytes().contains(&b'/') {
         return executable(Path::new(name));
     }
@@ -114,6 +129,16 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
         };
         executable(&dir.join(name))
     })
+}
+
+/// Is this a file that we may execute?
+fn is_executable(path: &Path) -> bool {
+    let Ok(c) = CString::new(path.as_os_str().as_bytes()) else {
+        return false;
+    };
+    // SAFETY: a C string that lives across the call.
+    let allowed = unsafe { libc::access(c.as_ptr(), libc::X_OK) } == 0;
+    allowed && path.is_file()
 }
 
 /// A program and its arguments, as execvp(3) wants them.

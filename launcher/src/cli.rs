@@ -45,7 +45,7 @@ pub struct RunArgs {
     /// How to wait: spin longer (latency), learn (adaptive), or hardly at all (frugal)
     #[arg(long, value_enum)]
     pub profile: Option<Profile>,
-    /// Which wires may be used
+    /// Which wires may be used; this version has shared memory only, so that rdma means tcp
     #[arg(long, value_enum)]
     pub transport: Option<Verdict>,
     /// Messages on a stream before it looks for a faster wire; 0 is at once

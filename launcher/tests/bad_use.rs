@@ -300,6 +300,8 @@ fn the_short_form_has_help_and_a_version_of_its_own() {
     assert!(help.contains("Usage: sidewire-run [OPTIONS]"), "{help}");
     assert!(!help.contains("sidewire-run run"), "{help}");
     assert!(help.contains("Exit status"), "{help}");
+    let rdma = "RDMA only, which this version does not have: everything stays on TCP";
+    assert!(help.contains(rdma), "{help}");
     let version = format!("sidewire-run {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(call("--version"), version);
     assert_eq!(call("-V"), version);

@@ -56,7 +56,7 @@ pub enum Verdict {
     Tcp,
     /// Shared memory only
     Shm,
-    /// RDMA only
+    /// RDMA only, which this version does not have: everything stays on TCP
     Rdma,
 }
 

@@ -36,11 +36,7 @@ pub enum Command {
 }
 
 #[derive(Args, Debug, Default)]
-#[command(
-    after_help = "Exit status: the program's own; 128 + N if signal N ended it; 125 if --require was \
-given and nothing was accelerated; 126 if PROGRAM cannot be executed; 127 if there is none; 2 for a wrong \
-command line or rule file."
-)]
+#[command(after_help = crate::manual::run_status_help())]
 pub struct RunArgs {
     /// How to wait: spin longer (latency), learn (adaptive), or hardly at all (frugal)
     #[arg(long, value_enum)]

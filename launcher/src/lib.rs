@@ -6,6 +6,7 @@
 //! * [`ps`], [`doctor`] – what there is.
 //! * [`diag`] – the kernel's word on a connection.
 //! * [`policy`] – rule files, and their compiled form for the library.
+//! * [`manual`], [`pages`] – what the manual says, and how it becomes pages.
 //! * [`library`], [`elf`] – finding the library; what can be preloaded where.
 
 pub mod cli;
@@ -13,6 +14,7 @@ pub mod diag;
 pub mod doctor;
 pub mod elf;
 pub mod library;
+pub mod manual;
 pub mod pages;
 pub mod policy;
 pub mod ps;

@@ -44,3 +44,42 @@ fn manual_pages() {
         "hidden commands have no page"
     );
 }
+
+/// The sections that every manual page of a command should have, in their order.
+#[test]
+fn sections_of_the_manual() {
+    let scratch = Scratch::new();
+    let dir = scratch.path("man");
+    fs::create_dir_all(&dir).unwrap();
+    let out = sidewire(&scratch, &["man", dir.to_str().unwrap()]).output();
+    assert!(out.unwrap().status.success());
+    let page = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    let titles = |name: &str| -> Vec<String> {
+        let text = page(name);
+        let titles = text.lines().filter_map(|l| l.strip_prefix(".SH "));
+        titles.map(|t| t.trim_matches('"').to_owned()).collect()
+    };
+    for (name, expected) in [
+        (
+            "sidewire.1",
+            &["ENVIRONMENT", "FILES", "EXIT STATUS", "VERSION"][..],
+        ),
+        ("sidewire-run.1", &["ENVIRONMENT", "FILES", "EXIT STATUS"]),
+        ("sidewire-ps.1", &["EXIT STATUS"]),
+        ("sidewire-doctor.1", &["FILES", "EXIT STATUS"]),
+        ("sidewire-policy-check.1", &["FILES", "EXIT STATUS"]),
+    ] {
+        let found = titles(name);
+        let positions: Vec<_> = expected
+            .iter()
+            .map(|e| found.iter().position(|f| f == e))
+            .collect();
+        assert!(positions.iter().all(Option::is_some), "{name}: {found:?}");
+        assert!(positions.is_sorted(), "{name}: {found:?}");
+    }
+    let run = page("sidewire-run.1");
+    for word in ["SIDEWIRE_PROFILE", "/etc/sidewire/policy.toml", "128 + N"] {
+        assert!(run.contains(word), "{word} in {run}");
+    }
+    assert!(!run.contains(".SH EXTRA"), "{run}");
+}

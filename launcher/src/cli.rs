@@ -56,7 +56,7 @@ pub struct RunArgs {
     /// Exit with 125 if no stream of the program was accelerated
     #[arg(long)]
     pub require: bool,
-    /// Print what becomes of each stream to stderr, while the program runs
+    /// Print what becomes of each stream to stderr, while the program runs; sidewire-run(1) explains each word
     #[arg(long, value_name = "LEVEL", value_enum)]
     pub log: Option<LogLevel>,
     /// Rules that come before the user's and the system's, and before those of a run around this one

@@ -6,7 +6,7 @@
 //! * [`ps`], [`doctor`] – what there is.
 //! * [`diag`] – the kernel's word on a connection.
 //! * [`policy`] – rule files, and their compiled form for the library.
-//! * [`manual`], [`pages`] – what the manual says, and how it becomes pages.
+//! * [`manual`], [`words`], [`pages`] – what the manual says, and how it becomes pages.
 //! * [`library`], [`elf`] – finding the library; what can be preloaded where.
 
 pub mod cli;
@@ -20,6 +20,7 @@ pub mod policy;
 pub mod ps;
 pub mod run;
 pub mod view;
+pub mod words;
 
 use std::io::{ErrorKind, Write};
 

@@ -1,7 +1,7 @@
 //! Manual pages and shell completions, made from the command line's definition and
 //! from the lists in [`manual`].
 
-use crate::{cli, complain, manual, print};
+use crate::{cli, complain, manual, print, words};
 use clap_complete::Shell;
 use clap_mangen::roff::{bold, roman, Roff};
 use clap_mangen::Man;
@@ -65,6 +65,9 @@ fn sections(command: &str) -> Roff {
         manual::STATUS
     };
     list(&mut roff, "EXIT STATUS", status);
+    if run {
+        log_words(&mut roff);
+    }
     roff
 }
 
@@ -79,4 +82,12 @@ fn item(roff: &mut Roff, name: &str, text: &str) {
     roff.control("TP", []);
     roff.text([bold(name)]);
     roff.text([roman(text.replace('`', ""))]);
+}
+
+fn log_words(roff: &mut Roff) {
+    roff.control("SH", ["LOG WORDS"]);
+    roff.text([roman(words::LINE.replace('`', ""))]);
+    for (level, text, meaning) in words::rows() {
+        item(roff, &format!("{text} ({level})"), meaning);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use rdma_engine::abi::log::Event;
 use std::fs;
 use support::{sidewire, stdout, Scratch};
 
@@ -82,4 +83,24 @@ fn sections_of_the_manual() {
         assert!(run.contains(word), "{word} in {run}");
     }
     assert!(!run.contains(".SH EXTRA"), "{run}");
+}
+
+/// Every line that `--log` prints can be looked up.
+#[test]
+fn words_of_the_log() {
+    let scratch = Scratch::new();
+    let dir = scratch.path("man");
+    fs::create_dir_all(&dir).unwrap();
+    let out = sidewire(&scratch, &["man", dir.to_str().unwrap()]).output();
+    assert!(out.unwrap().status.success());
+    let page = fs::read_to_string(dir.join("sidewire-run.1")).unwrap();
+    let (_, words) = page.split_once(".SH \"LOG WORDS\"").expect(&page);
+    for event in Event::ALL {
+        if matches!(event, Event::Trace | Event::Unknown) {
+            continue;
+        }
+        let head = format!("{} ({})", event.text(), event.level().name());
+        let head = head.replace('-', "\\-");
+        assert!(words.contains(&head), "«{head}» is not in {words}");
+    }
 }

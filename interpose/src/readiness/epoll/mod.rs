@@ -9,23 +9,23 @@
 //! Lock order: a set's lock, then a stream direction's.
 
 mod control;
+mod fork;
 mod hot;
+mod taking;
 mod wait;
 
 pub use control::{control, forget_fd, take_over};
+pub use fork::after_fork;
 pub use hot::{wake_sets, watch};
+pub use taking::is_nested;
 pub use wait::{wait, Sleep};
 
-use super::register::{bits, Registration, HOT, REGISTRATIONS, TAKEN, VALID};
+use super::register::{Registration, HOT, REGISTRATIONS};
 use crate::fdtable::{self, Entry};
-use crate::stream::{open, ready};
-use crate::streams::{Stream, FDS};
 use crate::threads;
 use crate::{descriptors, tls};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
-use libc::{epoll_event, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD};
-use rdma_engine::abi::arena::RxMode;
-use rdma_engine::abi::reason::Reason;
+use libc::epoll_event;
 use rdma_engine::lock::Lock;
 use rdma_engine::{sys, syscall};
 
@@ -157,47 +157,12 @@ pub fn close(index: u32) {
     }
 }
 
-/// In a forked child: the sets are shared with the parent, and a change that we
-/// made would be one of the parent's too.
-pub fn after_fork() {
-    for set in &TABLE {
-        // Another thread may have held it at the fork, in the midst of a change.
-        set.lock.reset();
-        set.foreign.store(1, Ordering::Release);
-        set.local.store(0, Ordering::Release);
-        set.reheat();
-    }
-}
-
 /// An eventfd of ours is about to be closed by the program.
 pub fn forget_eventfd(fd: i32) {
     for set in sets() {
         let _ = set
             .local
             .compare_exchange(fd + 1, 0, Ordering::AcqRel, Ordering::Acquire);
-    }
-}
-
-/// The program waits on the set itself, in another set or in poll: what the
-/// kernel says of it must be the whole truth, so its streams go back to TCP, and
-/// their registrations to the program's own.
-pub fn is_nested(ep: i32) {
-    let Some(set) = set_of(ep) else { return };
-    let first = set.foreign.swap(1, Ordering::AcqRel) == 0;
-    if set.taken.load(Ordering::Acquire) == 0 {
-        return;
-    }
-    for s in crate::streams::ours() {
-        for fd in s.descriptors() {
-            let Some(r) = set.registration(fd).filter(|r| r.is(TAKEN)) else {
-                continue;
-            };
-            if first {
-                open::pin(&s, Reason::Epoll);
-            }
-            let _held = set.hold();
-            set.give_back(&s, fd, r);
-        }
     }
 }
 
@@ -216,46 +181,6 @@ impl Set {
             // SAFETY: a private anonymous mapping, whose pages are all zero afterwards:
             // a valid table.
             unsafe { syscall!(libc::SYS_madvise, p, size, libc::MADV_DONTNEED) };
-        }
-    }
-
-    /// In a forked child: makes the list of hot descriptors anew; the one that was
-    /// copied may be torn.
-    fn reheat(&self) {
-        let first = self.first.swap(0, Ordering::Relaxed);
-        self.last.store(0, Ordering::Relaxed);
-        if self.users.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        // Numbers that are closed may stand in it, too, while a duplicate is open.
-        let at = |place: u32| {
-            let fd = (place as i32).checked_sub(1)?;
-            Some((fd, self.registration(fd)?))
-        };
-        let streams = || {
-            crate::streams::ours().flat_map(|s| {
-                let fds: [Option<i32>; FDS] = core::array::from_fn(|i| s.descriptors().nth(i));
-                fds.into_iter().flatten().filter_map(|fd| {
-                    let r = self.registration(fd).filter(|r| r.is(TAKEN))?;
-                    Some((fd, r))
-                })
-            })
-        };
-        let mut place = first;
-        while let Some((_, r)) = at(place).filter(|(_, r)| r.is(HOT)) {
-            r.clear(HOT);
-            place = r.next.load(Ordering::Relaxed);
-        }
-        for (_, r) in streams() {
-            r.clear(HOT);
-        }
-        place = first;
-        while let Some((fd, r)) = at(place).filter(|(_, r)| !r.is(HOT)) {
-            place = r.next.load(Ordering::Relaxed);
-            self.heat(fd, r);
-        }
-        for (fd, r) in streams() {
-            self.heat(fd, r);
         }
     }
 
@@ -313,55 +238,6 @@ impl Set {
         let ep = self.fd.load(Ordering::Relaxed);
         // SAFETY: the event lives across the call.
         unsafe { syscall!(libc::SYS_epoll_ctl, ep, op, fd, &mut e as *mut epoll_event) }
-    }
-
-    /// Takes a registration over. The set's lock is held. From here on the
-    /// kernel's is the same whatever the program's mask is, and stays when the
-    /// program deletes its own: programs that delete and add with every message
-    /// pay no system call for it.
-    pub(super) fn take(&self, s: &Stream, fd: i32, r: &Registration) -> bool {
-        let events = bits::IN | bits::OUT | bits::RDHUP | bits::PRI | bits::ET;
-        let side = s.side();
-        self.touched.store(1, Ordering::Release);
-        let added = self.control(EPOLL_CTL_ADD, side, bits::IN | bits::ET, token(SIDE, fd));
-        if added < 0 && added != -(libc::EEXIST as isize) {
-            return false;
-        }
-        if self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd)) < 0 {
-            if added >= 0 {
-                self.control(EPOLL_CTL_DEL, side, 0, 0);
-            }
-            return false;
-        }
-        r.take(s);
-        self.stale.store(1, Ordering::Relaxed);
-        self.taken.fetch_add(1, Ordering::AcqRel);
-        s.local.epolls.fetch_add(1, Ordering::AcqRel);
-        self.heat(fd, r);
-        true
-    }
-
-    /// Makes the kernel's registration the program's own again, as far as the
-    /// stream has left the wire. The set's lock is held.
-    pub(super) fn give_back(&self, s: &Stream, fd: i32, r: &Registration) {
-        let mask = r.mask.load(Ordering::Relaxed);
-        if !r.is(VALID) {
-            self.control(EPOLL_CTL_DEL, fd, 0, 0);
-        } else if s.slot.rx_mode() == RxMode::Plain && !ready::tx_is_fast(s) {
-            let mask = mask & !bits::EXCLUSIVE;
-            self.control(EPOLL_CTL_MOD, fd, mask, r.data.load(Ordering::Relaxed));
-        } else {
-            // What stays ours must not look ready to who waits on the set.
-            let events = mask & bits::POLL & !bits::OUT | bits::IN | bits::RDHUP | bits::ET;
-            self.control(EPOLL_CTL_MOD, fd, events, token(TCP, fd));
-            return;
-        }
-        self.control(EPOLL_CTL_DEL, s.side(), 0, 0);
-        let valid = r.is(VALID);
-        self.untake(r);
-        if valid {
-            r.set(VALID);
-        }
     }
 
     /// Appends to the list of hot descriptors. The set's lock is held.

@@ -6,8 +6,12 @@ mod wire;
 
 #[cfg(not(loom))]
 mod bytes;
+#[cfg(not(loom))]
+mod chunks;
 #[cfg(all(not(loom), target_arch = "x86_64"))]
 mod dead;
+#[cfg(all(not(loom), target_arch = "x86_64"))]
+mod few;
 #[cfg(not(loom))]
 mod hostile;
 #[cfg(all(not(loom), target_arch = "x86_64"))]

@@ -2,10 +2,11 @@
 //! never go on: their thread dies, or a handler leaves them by siglongjmp(3).
 
 use super::step::{at_every_point, interrupt};
-use super::wire::{take, Tag, Wire};
+use super::wire::{bytes, take, Tag, Wire};
 use super::world::*;
 use crate::abi::record::CHUNKS;
 use crate::ring::*;
+use crate::sync::AtomicU64;
 use crate::{sys, syscall};
 use core::ffi::c_void;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -103,6 +104,22 @@ fn a_thread_dies_in_a_pull() {
             steps
         });
     }
+}
+
+/// A thread dies between taking the last bytes and publishing that. Nothing comes
+/// any more whose taking would publish it too: the next look must.
+#[test]
+fn a_look_at_an_empty_place_publishes_what_the_dead_have_taken() {
+    let wire = Wire::new();
+    let left = || wire.tx.in_flight(&wire.mem, wire.consumed());
+    assert_eq!(wire.push(&bytes(0, 100), LIMIT, false), Push::Done(100));
+    // To die there is to publish nothing where the producer looks.
+    let nowhere = AtomicU64::new(0);
+    let dead = Consumer::new(&wire.mem, &wire.rx, &nowhere);
+    assert_eq!(dead.pull(100, |_, _, n| Ok(n)), Pull::Data(100));
+    assert_eq!(left(), 100);
+    assert_eq!(wire.consumer().peek(), Peek::Empty);
+    assert_eq!(left(), 0);
 }
 
 /// A thread dies while it gives a chunk's memory back, and the others go on.

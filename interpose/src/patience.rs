@@ -32,12 +32,19 @@ const NOW_AND_THEN: u32 = 32;
 const GIVE_UP_NS: u64 = 16_000_000;
 const GIVE_UP_MOST_NS: u64 = 512_000_000;
 
-/// Until when yielding is given up (monotonic ns), and for how long the last time.
-static GIVEN_UP_UNTIL: AtomicU64 = AtomicU64::new(0);
-static GIVE_UP_SPAN: AtomicU64 = AtomicU64::new(GIVE_UP_NS);
-/// When the present window began, and what was lost since.
-static WINDOW: AtomicU64 = AtomicU64::new(0);
-static LOST: AtomicU64 = AtomicU64::new(0);
+/// What yields have cost lately, and whether they are given up for it. (Threads may
+/// get in each other's way here; it is a guess.)
+struct Losses {
+    /// Until when yielding is given up (monotonic ns), and for how long the next time.
+    until: AtomicU64,
+    span: AtomicU64,
+    /// When the present window began, and what was lost since.
+    window: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// This process's.
+static LOSSES: Losses = Losses::new();
 
 /// Is polling worth a try after `sleeps` waits in a row that ended asleep?
 #[inline]
@@ -52,7 +59,7 @@ pub fn pays(sleeps: u32) -> bool {
 /// Is yielding given up at the moment?
 #[inline]
 pub fn is_crowded() -> bool {
-    let until = GIVEN_UP_UNTIL.load(Ordering::Relaxed);
+    let until = LOSSES.until.load(Ordering::Relaxed);
     until != 0 && sys::tick_ns() < until
 }
 
@@ -70,63 +77,100 @@ pub fn spin(turns: u32, mut check: impl FnMut() -> bool) -> bool {
 
 /// The yielding stage. Says after how many ns `check` was true; `None` if it
 /// never was, by `deadline` or the end of the stage.
-pub fn yield_until(deadline: Option<u64>, mut check: impl FnMut() -> bool) -> Option<u64> {
+pub fn yield_until(deadline: Option<u64>, check: impl FnMut() -> bool) -> Option<u64> {
     let limit = if startup::profile() == Profile::Latency {
         LATENCY_NS
     } else {
         YIELD_NS
     };
-    let start = sys::now_ns();
-    if start < GIVEN_UP_UNTIL.load(Ordering::Relaxed) {
-        return None;
-    }
-    let mut last = start;
-    loop {
-        sys::sched_yield();
-        let now = sys::now_ns();
-        let long = judge(now, now - last);
-        if check() {
-            return Some(now - start);
+    let end = deadline.unwrap_or(u64::MAX);
+    LOSSES.yield_until(limit, end, sys::now_ns, sys::sched_yield, check)
+}
+
+impl Losses {
+    const fn new() -> Losses {
+        Losses {
+            until: AtomicU64::new(0),
+            span: AtomicU64::new(GIVE_UP_NS),
+            window: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
         }
-        if long || now - start > limit || deadline.is_some_and(|d| now >= d) {
+    }
+
+    /// Is yielding given up at the time `now`?
+    #[inline]
+    fn given_up(&self, now: u64) -> bool {
+        now < self.until.load(Ordering::Relaxed)
+    }
+
+    /// [`yield_until`] by a given clock, so that tests need not sleep: for `limit` ns,
+    /// until `end` at the latest.
+    #[inline(always)]
+    fn yield_until(
+        &self,
+        limit: u64,
+        end: u64,
+        clock: impl Fn() -> u64,
+        yields: impl Fn(),
+        mut check: impl FnMut() -> bool,
+    ) -> Option<u64> {
+        let start = clock();
+        if self.given_up(start) {
             return None;
         }
-        last = now;
+        let mut last = start;
+        loop {
+            yields();
+            let now = clock();
+            let long = self.judge(now, now - last);
+            if check() {
+                return Some(now - start);
+            }
+            if long || now - start > limit || now >= end {
+                return None;
+            }
+            last = now;
+        }
+    }
+
+    /// Learns from how long a yield took; says whether that was long.
+    #[inline]
+    fn judge(&self, now: u64, took: u64) -> bool {
+        let long = took > LONG_YIELD_NS;
+        if long {
+            self.lose(now, took);
+        }
+        long
+    }
+
+    /// A long yield has ended.
+    #[cold]
+    fn lose(&self, now: u64, took: u64) {
+        if self.given_up(now) {
+            // Another thread's, of the same loss.
+            return;
+        }
+        let mut lost = took;
+        if now < self.window.load(Ordering::Relaxed) + WINDOW_NS {
+            lost += self.lost.load(Ordering::Relaxed);
+        } else {
+            // The last window went by without much loss.
+            self.window.store(now, Ordering::Relaxed);
+            self.span.store(GIVE_UP_NS, Ordering::Relaxed);
+        }
+        if lost < LOSS_NS {
+            self.lost.store(lost, Ordering::Relaxed);
+            return;
+        }
+        let span = self.span.load(Ordering::Relaxed);
+        self.until.store(now + span, Ordering::Relaxed);
+        let next = (span * 2).min(GIVE_UP_MOST_NS);
+        self.span.store(next, Ordering::Relaxed);
+        self.lost.store(0, Ordering::Relaxed);
+        self.window.store(now + span, Ordering::Relaxed);
     }
 }
 
-/// Learns from how long a yield took; says whether that was long.
-#[inline]
-fn judge(now: u64, took: u64) -> bool {
-    let long = took > LONG_YIELD_NS;
-    if long {
-        lose(now, took);
-    }
-    long
-}
-
-/// A long yield has ended. (Threads may get in each other's way here; it is a guess.)
-#[cold]
-fn lose(now: u64, took: u64) {
-    if now < GIVEN_UP_UNTIL.load(Ordering::Relaxed) {
-        // Another thread's, of the same loss.
-        return;
-    }
-    let mut lost = took;
-    if now < WINDOW.load(Ordering::Relaxed) + WINDOW_NS {
-        lost += LOST.load(Ordering::Relaxed);
-    } else {
-        // The last window went by without much loss.
-        WINDOW.store(now, Ordering::Relaxed);
-        GIVE_UP_SPAN.store(GIVE_UP_NS, Ordering::Relaxed);
-    }
-    if lost < LOSS_NS {
-        LOST.store(lost, Ordering::Relaxed);
-        return;
-    }
-    let span = GIVE_UP_SPAN.load(Ordering::Relaxed);
-    GIVEN_UP_UNTIL.store(now + span, Ordering::Relaxed);
-    GIVE_UP_SPAN.store((span * 2).min(GIVE_UP_MOST_NS), Ordering::Relaxed);
-    LOST.store(0, Ordering::Relaxed);
-    WINDOW.store(now + span, Ordering::Relaxed);
-}
+#[cfg(test)]
+#[path = "patience_tests.rs"]
+mod tests;

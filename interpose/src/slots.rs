@@ -161,3 +161,39 @@ fn reclaim() -> Option<u32> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A slot of a process that has ended without closing it.
+    fn left_behind() -> Stream {
+        let s = open(1000).expect("a slot");
+        let mut child = std::process::Command::new("true").spawn().expect("true");
+        child.wait().expect("it ends");
+        s.slot.holders[0].store(child.id(), Ordering::Relaxed);
+        // It was never a stream of ours.
+        assert!(s.remove_fd(1000));
+        s
+    }
+
+    #[test]
+    fn the_slots_of_the_dead_are_reclaimed_unless_that_is_forbidden() {
+        let mine = open(1001).expect("a slot");
+        assert_eq!(reclaim(), None, "its holder lives");
+        let dead = left_behind();
+        assert_eq!(reclaim(), Some(dead.index));
+        assert!(!dead.slot.is(dead.generation));
+        assert_eq!(reclaim(), None, "once");
+
+        let dead = left_behind();
+        forbid_reclaiming();
+        assert_eq!(reclaim(), None, "who is alive is not known");
+        assert!(dead.slot.is(dead.generation));
+        MAY_RECLAIM.store(true, Ordering::Relaxed);
+        assert_eq!(reclaim(), Some(dead.index));
+
+        assert!(mine.remove_fd(1001));
+        release(mine);
+    }
+}

@@ -141,6 +141,7 @@ cases! {
     daemonise: pair.silent_server();
     exec_inherited: pair;
     fork_early: pair;
+    pid_namespace: pair;
     exec_inetd: pair;
     seccomp_filter: pair;
     spawn_children: pair;

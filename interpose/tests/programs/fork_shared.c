@@ -4,9 +4,6 @@
  */
 #include "program.h"
 
-static void pass_turn(int fd) { MUST(write(fd, "x", 1)); }
-static void await_turn(int fd) { MUST(read(fd, (char[1]){0}, 1)); }
-
 static void server(int fd)
 {
     int to_child[2], to_parent[2], status;

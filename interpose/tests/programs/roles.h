@@ -96,6 +96,10 @@ FN void meet(void)
     hear();
 }
 
+/* Turns between the processes of one role, over a pipe. */
+FN void pass_turn(int pipe_end) { MUST(write(pipe_end, "x", 1)); }
+FN void await_turn(int pipe_end) { MUST(read(pipe_end, (char[1]){0}, 1)); }
+
 /* ---- roles ---- */
 
 /* A case that wants the listening socket itself, or several connections. */

@@ -6,10 +6,10 @@ static void either(int fd, unsigned out_seed, unsigned in_seed, unsigned mode)
     struct bulk out = bulk_new(out_seed), in = bulk_new(in_seed);
     int set = MUST(epoll_create1(0));
     unsigned wanted = EPOLLIN | EPOLLOUT | mode;
-    struct epoll_event event = {.events = wanted, .data.fd = fd};
+    struct epoll_event event;
     stage("bulk");
     set_nonblocking(fd);
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    epoll_add(set, fd, wanted);
     while (in.done < in.total || out.done < out.total) {
         MUST(epoll_wait(set, &event, 1, -1));
         unsigned events = event.events;
@@ -27,8 +27,7 @@ static void either(int fd, unsigned out_seed, unsigned in_seed, unsigned mode)
         /* Writable all the time would be asked for no longer than there is something to write. */
         if (!(mode & EPOLLET) && out.done == out.total && (wanted & EPOLLOUT)) {
             wanted = EPOLLIN;
-            event = (struct epoll_event){.events = wanted, .data.fd = fd};
-            MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
+            epoll_mod(set, fd, wanted);
         }
     }
     bulk_end(fd, &in);

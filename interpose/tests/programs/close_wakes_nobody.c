@@ -47,9 +47,8 @@ static void server(int listener)
     stage("epoll_wait");
     fd = next(listener);
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    CLOSED_DURING(fd, await_epoll(set, &event, 600, "epoll_wait"));
+    epoll_add(set, fd, EPOLLIN);
+    CLOSED_DURING(fd, await_epoll(set, 600, "epoll_wait"));
     meet();
 }
 

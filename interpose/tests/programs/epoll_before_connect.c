@@ -24,12 +24,10 @@ static void serve_by_epoll(int set, int fd)
 static void server(int listener)
 {
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = listener};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, listener, &event));
-    await_epoll(set, &event, 10000, "listener");
+    epoll_add(set, listener, EPOLLIN);
+    await_epoll(set, 10000, "listener");
     int fd = accept_one(listener);
-    event = (struct epoll_event){.events = EPOLLIN | EPOLLRDHUP, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    epoll_add(set, fd, EPOLLIN | EPOLLRDHUP);
     serve_by_epoll(set, fd);
 }
 
@@ -42,7 +40,7 @@ static void client(int port)
     int fd = MUST(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET, .data.u64 = 0x123456789abcdef0};
     MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    await_epoll(set, &event, 0, "not connected");
+    await_epoll(set, 0, "not connected");
     MUST(bind(fd, (struct sockaddr *)&any, sizeof any));
     say_result("connect", connect(fd, (struct sockaddr *)&address, sizeof address));
     do

@@ -39,10 +39,8 @@ static void server(int listener)
         MUST(pipe(fired));
         MUST(pipe(end));
         set = MUST(epoll_create1(0));
-        struct epoll_event event = {.events = EPOLLIN | modes[i], .data.fd = stream};
-        MUST(epoll_ctl(set, EPOLL_CTL_ADD, stream, &event));
-        event = (struct epoll_event){.events = EPOLLIN, .data.fd = end[0]};
-        MUST(epoll_ctl(set, EPOLL_CTL_ADD, end[0], &event));
+        epoll_add(set, stream, EPOLLIN | modes[i]);
+        epoll_add(set, end[0], EPOLLIN);
         for (int t = 0; t < 2; t++)
             MUST(-pthread_create(&threads[t], NULL, serve, NULL));
         hear();

@@ -43,10 +43,8 @@ static void *serve(void *unused)
             MUST(write(finished[1], "", 1));
             return NULL;
         }
-        if (mode & EPOLLONESHOT) {
-            event = (struct epoll_event){.events = EPOLLIN | mode, .data.fd = stream};
-            MUST(epoll_ctl(set, EPOLL_CTL_MOD, stream, &event));
-        }
+        if (mode & EPOLLONESHOT)
+            epoll_mod(set, stream, EPOLLIN | mode);
     }
 }
 
@@ -63,10 +61,8 @@ static void server(int listener)
         /* An answer in two parts would else wait for the acknowledgement of the first. */
         MUST(setsockopt(stream, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)));
         served = 0;
-        struct epoll_event event = {.events = EPOLLIN | mode, .data.fd = stream};
-        MUST(epoll_ctl(set, EPOLL_CTL_ADD, stream, &event));
-        event = (struct epoll_event){.events = EPOLLIN, .data.fd = finished[0]};
-        MUST(epoll_ctl(set, EPOLL_CTL_ADD, finished[0], &event));
+        epoll_add(set, stream, EPOLLIN | mode);
+        epoll_add(set, finished[0], EPOLLIN);
         for (int t = 0; t < THREADS; t++)
             MUST(-pthread_create(&threads[t], NULL, serve, NULL));
         for (int t = 0; t < THREADS; t++)

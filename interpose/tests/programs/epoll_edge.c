@@ -1,58 +1,48 @@
 /* Edge-triggered epoll: one event for each arrival, none for what was seen; MOD shows what is there once more. */
 #include "program.h"
 
-static int set;
-
-static void expect(const char *what, int ms)
-{
-    struct epoll_event event;
-    await_epoll(set, &event, ms, what);
-}
-
 static void server(int fd)
 {
     char bytes[100];
     warm(fd, SERVER);
-    set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    expect("nothing there", 50);
+    int set = MUST(epoll_create1(0));
+    epoll_add(set, fd, EPOLLIN | EPOLLET);
+    await_epoll(set, 50, "nothing there");
     meet();
-    expect("10 bytes came", 5000);
-    expect("unread, not again", 50);
+    await_epoll(set, 5000, "10 bytes came");
+    await_epoll(set, 50, "unread, not again");
     recv_all(fd, bytes, 4);
-    expect("partly read, not again", 50);
+    await_epoll(set, 50, "partly read, not again");
     meet();
-    expect("10 more came", 5000);
-    expect("not again", 50);
+    await_epoll(set, 5000, "10 more came");
+    await_epoll(set, 50, "not again");
     recv_all(fd, bytes, 16);
-    expect("all read", 50);
+    await_epoll(set, 50, "all read");
 
     meet();
     await_bytes(fd, 10);
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    expect("after MOD", 5000);
-    expect("once", 50);
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    expect("after MOD again", 5000);
+    epoll_mod(set, fd, EPOLLIN | EPOLLET);
+    await_epoll(set, 5000, "after MOD");
+    await_epoll(set, 50, "once");
+    epoll_mod(set, fd, EPOLLIN | EPOLLET);
+    await_epoll(set, 5000, "after MOD again");
     recv_all(fd, bytes, 10);
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    expect("after MOD, nothing there", 50);
+    epoll_mod(set, fd, EPOLLIN | EPOLLET);
+    await_epoll(set, 50, "after MOD, nothing there");
 
-    event.events = EPOLLIN | EPOLLOUT | EPOLLET;
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    expect("writable once", 5000);
-    expect("not again", 50);
+    epoll_mod(set, fd, EPOLLIN | EPOLLOUT | EPOLLET);
+    await_epoll(set, 5000, "writable once");
+    await_epoll(set, 50, "not again");
     send_all(fd, bytes, 1);
-    expect("not for a send", 50);
+    await_epoll(set, 50, "not for a send");
     meet();
-    expect("10 bytes came, writable too", 5000);
-    expect("not again", 50);
+    await_epoll(set, 5000, "10 bytes came, writable too");
+    await_epoll(set, 50, "not again");
     recv_all(fd, bytes, 10);
-    expect("all read", 50);
+    await_epoll(set, 50, "all read");
     meet();
-    expect("the end came", 5000);
-    expect("not again", 50);
+    await_epoll(set, 5000, "the end came");
+    await_epoll(set, 50, "not again");
     say_result("at the end", recv(fd, bytes, 1, 0));
 }
 

@@ -4,30 +4,21 @@
  */
 #include "program.h"
 
-static int set;
-
-static void expect(const char *what, int ms)
-{
-    struct epoll_event event;
-    await_epoll(set, &event, ms, what);
-}
-
 static void server(int fd)
 {
     char bytes[30];
     warm(fd, SERVER);
-    set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    expect("nothing there", 50);
+    int set = MUST(epoll_create1(0));
+    epoll_add(set, fd, EPOLLIN | EPOLLET);
+    await_epoll(set, 50, "nothing there");
     meet();
-    expect("10 bytes came", 5000);
+    await_epoll(set, 5000, "10 bytes came");
     for (int i = 0; i < 2; i++) {
         meet();
-        expect("10 more came", 5000);
+        await_epoll(set, 5000, "10 more came");
     }
     recv_all(fd, bytes, sizeof bytes);
-    expect("all read", 50);
+    await_epoll(set, 50, "all read");
     meet();
     say_result("at the end", recv(fd, bytes, 1, 0));
 }

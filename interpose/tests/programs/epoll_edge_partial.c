@@ -14,8 +14,8 @@ static void server(int fd)
     int set = MUST(epoll_create1(0));
     warm(fd, SERVER);
     set_nonblocking(fd);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    struct epoll_event event;
+    epoll_add(set, fd, EPOLLIN | EPOLLRDHUP | EPOLLET);
     meet();
     for (int ended = 0; !ended;) {
         long got;

@@ -10,9 +10,9 @@ static int rounds_of(int connection) { return connection ? 100 - connection : LO
  * is there already. */
 static int serve(int epoll, int fd, int slow)
 {
-    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.fd = fd};
+    struct epoll_event event;
     set_nonblocking(fd);
-    MUST(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+    epoll_add(epoll, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
     for (;;) {
         char bytes[200];
         ssize_t n;

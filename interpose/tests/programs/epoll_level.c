@@ -5,31 +5,28 @@ static void server(int fd)
 {
     char bytes[100];
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     warm(fd, SERVER);
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    await_epoll(set, &event, 50, "nothing there");
+    epoll_add(set, fd, EPOLLIN);
+    await_epoll(set, 50, "nothing there");
     meet();
-    await_epoll(set, &event, 5000, "100 bytes there");
+    await_epoll(set, 5000, "100 bytes there");
     await_bytes(fd, 100);
-    await_epoll(set, &event, 5000, "again");
+    await_epoll(set, 5000, "again");
     recv_all(fd, bytes, 50);
-    await_epoll(set, &event, -1, "half of it read");
+    await_epoll(set, -1, "half of it read");
     recv_all(fd, bytes, 50);
-    await_epoll(set, &event, 50, "all read");
+    await_epoll(set, 50, "all read");
 
-    event.events = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | EPOLLRDHUP;
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    await_epoll(set, &event, 5000, "every bit, nothing there");
+    epoll_mod(set, fd,
+              EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDNORM | EPOLLRDBAND | EPOLLWRNORM | EPOLLWRBAND | EPOLLRDHUP);
+    await_epoll(set, 5000, "every bit, nothing there");
     meet();
     await_bytes(fd, 100);
-    await_epoll(set, &event, 5000, "every bit, 100 bytes there");
-    event.events = EPOLLOUT;
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    await_epoll(set, &event, 5000, "writable only");
-    event.events = 0;
-    MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
-    await_epoll(set, &event, 50, "no bit");
+    await_epoll(set, 5000, "every bit, 100 bytes there");
+    epoll_mod(set, fd, EPOLLOUT);
+    await_epoll(set, 5000, "writable only");
+    epoll_mod(set, fd, 0);
+    await_epoll(set, 50, "no bit");
     recv_all(fd, bytes, 100);
     meet();
 }

@@ -10,8 +10,8 @@ static void server(int fd)
     warm(fd, SERVER);
     for (int i = 0; i < 2; i++) {
         int set = MUST(epoll_create1(0));
-        struct epoll_event event = {.events = modes[i], .data.fd = fd};
-        MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+        struct epoll_event event;
+        epoll_add(set, fd, modes[i]);
         for (int round = 0; round < ROUNDS; round++) {
             stage(i ? "edge" : "level");
             struct pollfd entry = {.fd = fd, .events = POLLIN};

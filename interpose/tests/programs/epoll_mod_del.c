@@ -29,25 +29,25 @@ static void server(int listener)
             die("data.u64");
     }
     say_result("DEL", epoll_ctl(set, EPOLL_CTL_DEL, fd, &event));
-    await_epoll(set, &event, 20, "deleted");
+    await_epoll(set, 20, "deleted");
     say_result("DEL twice", epoll_ctl(set, EPOLL_CTL_DEL, fd, &event));
     say_result("ADD again", epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    await_epoll(set, &event, 5000, "added again");
+    await_epoll(set, 5000, "added again");
     recv_all(fd, bytes, 1);
-    await_epoll(set, &event, 20, "read");
+    await_epoll(set, 20, "read");
 
     MUST(close(fd));
     say_result("DEL, closed", epoll_ctl(set, EPOLL_CTL_DEL, fd, &event));
-    await_epoll(set, &event, 20, "closed");
+    await_epoll(set, 20, "closed");
     int again = accept_one(listener);
     say_yes("the same number", again == fd);
     say_result("MOD, a new stream", epoll_ctl(set, EPOLL_CTL_MOD, again, &event));
     event = (struct epoll_event){.events = EPOLLIN, .data.u64 = 5};
     say_result("ADD, a new stream", epoll_ctl(set, EPOLL_CTL_ADD, again, &event));
     warm(again, SERVER);
-    await_epoll(set, &event, 20, "nothing there");
+    await_epoll(set, 20, "nothing there");
     meet();
-    await_epoll(set, &event, 5000, "a byte there");
+    await_epoll(set, 5000, "a byte there");
     say("data: %d", (int)event.data.u64);
 }
 

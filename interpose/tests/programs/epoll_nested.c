@@ -5,17 +5,16 @@ static int inner, middle, outer;
 
 static void look(const char *what, int ms)
 {
-    struct epoll_event event;
     fd_set readable;
     struct timeval wait = {ms / 1000, ms % 1000 * 1000};
     say("-- %s", what);
-    await_epoll(outer, &event, ms, "outer");
+    await_epoll(outer, ms, "outer");
     say_poll("poll of the inner", inner, POLLIN | POLLOUT, ms);
     say_poll("poll of the outer", outer, POLLIN, ms);
     FD_ZERO(&readable);
     FD_SET(middle, &readable);
     say_result("select of the middle", select(middle + 1, &readable, NULL, NULL, &wait));
-    await_epoll(inner, &event, ms, "inner");
+    await_epoll(inner, ms, "inner");
 }
 
 static void server(int fd)

@@ -49,10 +49,8 @@ static void server(int fd)
     warm(fd, SERVER);
     set = MUST(epoll_create1(0));
     MUST(pipe(finish));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    event.data.fd = finish[0];
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, finish[0], &event));
+    epoll_add(set, fd, EPOLLIN);
+    epoll_add(set, finish[0], EPOLLIN);
     MUST(-pthread_create(&waiter, NULL, wait_in_epoll, NULL));
     MUST(-pthread_create(&reader, NULL, read_blocking, NULL));
     meet();

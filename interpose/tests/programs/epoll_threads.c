@@ -20,8 +20,7 @@ static void *serve(void *unused)
             byte++;
             send_all(fd, &byte, 1);
             __atomic_add_fetch(&answered, 1, __ATOMIC_RELAXED);
-            event = (struct epoll_event){.events = EPOLLIN | EPOLLONESHOT, .data.fd = fd};
-            MUST(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
+            epoll_mod(set, fd, EPOLLIN | EPOLLONESHOT);
         } else if (__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED) == STREAMS) {
             MUST(write(finish[1], "x", 1));
         }
@@ -33,12 +32,10 @@ static void server(int listener)
     pthread_t threads[THREADS];
     set = MUST(epoll_create1(0));
     MUST(pipe(finish));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = finish[0]};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, finish[0], &event));
+    epoll_add(set, finish[0], EPOLLIN);
     for (int i = 0; i < STREAMS; i++) {
         streams[i] = accept_one(listener);
-        event = (struct epoll_event){.events = EPOLLIN | EPOLLONESHOT, .data.fd = streams[i]};
-        MUST(epoll_ctl(set, EPOLL_CTL_ADD, streams[i], &event));
+        epoll_add(set, streams[i], EPOLLIN | EPOLLONESHOT);
     }
     for (int i = 0; i < THREADS; i++)
         MUST(-pthread_create(&threads[i], NULL, serve, NULL));

@@ -162,12 +162,6 @@ FN void await_poll(int fd, int bits)
     }
 }
 
-FN void await_epoll(int set, struct epoll_event *event, int ms, const char *what)
-{
-    int count = epoll_wait(set, event, 1, ms);
-    say_events(what, count, count > 0 ? event->events : 0);
-}
-
 /* Waits until `count` bytes can be read from `fd`. */
 FN void await_bytes(int fd, int count)
 {
@@ -340,6 +334,7 @@ FN size_t fill_up(int fd)
     return total;
 }
 
+#include "epoll.h"
 #include "roles.h"
 
 #endif

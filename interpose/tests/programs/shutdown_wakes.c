@@ -60,9 +60,8 @@ static void server(int listener)
     stage("epoll_wait");
     fd = next(listener);
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.fd = fd};
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    SHUT_DOWN_DURING(SHUT_RD, fd, await_epoll(set, &event, -1, "epoll_wait"));
+    epoll_add(set, fd, EPOLLIN | EPOLLRDHUP);
+    SHUT_DOWN_DURING(SHUT_RD, fd, await_epoll(set, -1, "epoll_wait"));
     stage("accept");
     SHUT_DOWN_DURING(SHUT_RD, listener, say_result("accept", accept(listener, NULL, NULL)));
     meet();

@@ -33,12 +33,12 @@ static void server(int fd)
 {
     static char bytes[65536];
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event event;
     struct pollfd entry = {.fd = fd, .events = POLLIN};
     struct sigaction action = {.sa_handler = jump};
     MUST(sigaction(SIGUSR1, &action, NULL));
     warm(fd, SERVER);
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    epoll_add(set, fd, EPOLLIN);
     for (int round = 0; round < 5; round++) {
         JUMP_OUT_OF("recv", recv(fd, bytes, 1, 0));
         JUMP_OUT_OF("poll", poll(&entry, 1, -1));

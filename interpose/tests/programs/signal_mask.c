@@ -45,7 +45,7 @@ static void server(int fd)
 {
     char byte;
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event event;
     struct pollfd entry = {.fd = fd, .events = POLLIN};
     struct timespec soon = {0, 50000000};
     sigemptyset(&none);
@@ -54,7 +54,7 @@ static void server(int fd)
     handle(SIGUSR1, 0);
     MUST(-pthread_sigmask(SIG_BLOCK, &blocked, NULL));
     warm(fd, SERVER);
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    epoll_add(set, fd, EPOLLIN);
     all_forms(fd, set, "nothing there");
 
     /* A mask that keeps it out: the wait runs to its limit. */

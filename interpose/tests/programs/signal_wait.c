@@ -4,13 +4,13 @@
 static void server(int fd)
 {
     int set = MUST(epoll_create1(0));
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct epoll_event event;
     struct pollfd entry = {.fd = fd, .events = POLLIN};
     struct timespec long_time = {15, 0};
     fd_set readable;
     FD_ZERO(&readable);
     warm(fd, SERVER);
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    epoll_add(set, fd, EPOLLIN);
     for (int round = 0; round < 2; round++) {
         handle(SIGUSR1, round ? SA_RESTART : 0);
         say(round ? "with SA_RESTART" : "without SA_RESTART");

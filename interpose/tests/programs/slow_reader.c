@@ -26,11 +26,11 @@ static int send_what_fits(int fd)
 static void server(int fd)
 {
     int set = MUST(epoll_create1(0)), refused = 0, writable = 0;
-    struct epoll_event event = {.events = EPOLLOUT | EPOLLET, .data.fd = fd};
+    struct epoll_event event;
     warm(fd, SERVER);
     set_nonblocking(fd);
-    MUST(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
-    await_epoll(set, &event, 5000, "at first");
+    epoll_add(set, fd, EPOLLOUT | EPOLLET);
+    await_epoll(set, 5000, "at first");
     for (int quiet = 0; quiet < 8;) { /* until nothing more fits, for good */
         size_t before = sent_total;
         refused += send_what_fits(fd);
@@ -40,7 +40,7 @@ static void server(int fd)
     say_yes("EAGAIN", refused > 0);
     while (epoll_wait(set, &event, 1, 0) > 0)
         ; /* of the time before it was full */
-    await_epoll(set, &event, 100, "full");
+    await_epoll(set, 100, "full");
     say_poll("full, by poll", fd, POLLOUT, 0);
     say_result("send", send(fd, "x", 1, 0));
     meet(); /* now the peer reads */

@@ -4,8 +4,7 @@
 static void server(int listener)
 {
     char byte;
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
+    int fd = accept_warm(listener);
     say_result("at the end", recv(fd, &byte, 1, 0));
 }
 
@@ -28,8 +27,7 @@ static void client(int port)
 static int child(int port)
 {
     watchdog();
-    int fd = connect_to(port);
-    warm(fd, CLIENT);
+    connect_warm(port);
     say("warm without an environment");
     return 0;
 }

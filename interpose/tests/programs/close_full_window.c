@@ -9,8 +9,7 @@ static void server(int listener)
     static char bytes[65536];
     for (int i = 0; i < 3; i++) {
         size_t total = 0, sent;
-        int fd = accept_one(listener);
-        warm(fd, SERVER);
+        int fd = accept_warm(listener);
         stage(i == 0 ? "close" : i == 1 ? "closed by both" : "exit");
         MUST(recv(turns, &sent, sizeof sent, MSG_WAITALL));
         if (i == 1) {
@@ -31,8 +30,7 @@ static void server(int listener)
 static void client(int port)
 {
     for (int i = 0; i < 3; i++) {
-        int fd = connect_to(port);
-        warm(fd, CLIENT);
+        int fd = connect_warm(port);
         size_t sent = fill_up(fd);
         say_yes("something was sent", sent > 10000);
         if (i == 0) {

@@ -21,21 +21,18 @@ static void look(int fd, const char *title)
 static void server(int listener)
 {
     char bytes[100] = "";
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
+    int fd = accept_warm(listener);
     send_all(fd, bytes, 100);
     meet();
     look(fd, "closed with 100 bytes unread");
 
-    fd = accept_one(listener);
-    warm(fd, SERVER);
+    fd = accept_warm(listener);
     send_all(fd, bytes, 100);
     await_bytes(fd, 50);
     meet();
     look(fd, "the same, having sent 50");
 
-    fd = accept_one(listener);
-    warm(fd, SERVER);
+    fd = accept_warm(listener);
     send_all(fd, bytes, 100);
     meet();
     await_poll(fd, POLLHUP | POLLERR);
@@ -45,8 +42,7 @@ static void server(int listener)
     close(fd);
 
     /* A thread that is blocked when it happens. */
-    fd = accept_one(listener);
-    warm(fd, SERVER);
+    fd = accept_warm(listener);
     send_all(fd, bytes, 100);
     tell();
     say_result("recv, blocked", recv(fd, bytes, 1, 0));
@@ -57,8 +53,7 @@ static void client(int port)
 {
     char bytes[50] = "";
     for (int i = 0; i < 4; i++) {
-        int fd = connect_to(port);
-        warm(fd, CLIENT);
+        int fd = connect_warm(port);
         if (i == 1)
             send_all(fd, bytes, 50);
         await_bytes(fd, 100);

@@ -27,25 +27,18 @@ static void *close_soon(void *unused)
         tell();                                                                                                        \
     } while (0)
 
-static int next(int listener)
-{
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
-    return fd;
-}
-
 static void server(int listener)
 {
     char bytes[10];
     stage("recv");
-    int fd = next(listener);
+    int fd = accept_warm(listener);
     CLOSED_DURING(fd, say_result("recv", recv(fd, bytes, 5, MSG_WAITALL)));
     stage("poll");
-    fd = next(listener);
+    fd = accept_warm(listener);
     CLOSED_DURING(fd, say_poll("poll", fd, POLLIN, -1));
     say_result("recv, closed", recv(fd, bytes, 5, 0));
     stage("epoll_wait");
-    fd = next(listener);
+    fd = accept_warm(listener);
     int set = MUST(epoll_create1(0));
     epoll_add(set, fd, EPOLLIN);
     CLOSED_DURING(fd, await_epoll(set, 600, "epoll_wait"));
@@ -56,8 +49,7 @@ static void client(int port)
 {
     char byte;
     for (int i = 0; i < 3; i++) {
-        int fd = connect_to(port);
-        warm(fd, CLIENT);
+        int fd = connect_warm(port);
         hear();
         if (i < 2)
             say_poll("not closed yet", fd, POLLIN | POLLRDHUP, 0);

@@ -50,12 +50,10 @@ static void client(int port)
 static void server(int listener)
 {
     char byte;
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
+    int fd = accept_warm(listener);
     say_result("disconnected by the peer", recv(fd, &byte, 1, 0));
     close(fd);
-    fd = accept_one(listener);
-    warm(fd, SERVER);
+    fd = accept_warm(listener);
     meet();
 }
 

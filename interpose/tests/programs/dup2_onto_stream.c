@@ -5,8 +5,7 @@ static void server(int listener)
 {
     char byte;
     for (int i = 0; i < 3; i++) {
-        int fd = accept_one(listener);
-        warm(fd, SERVER);
+        int fd = accept_warm(listener);
         say_result("at the end", recv(fd, &byte, 1, 0));
         MUST(close(fd));
     }
@@ -16,16 +15,14 @@ static void client(int port)
 {
     char bytes[16];
     int ends[2];
-    int fd = connect_to(port);
-    warm(fd, CLIENT);
+    int fd = connect_warm(port);
     int file = MUST(open("/dev/zero", O_RDONLY));
     MUST(dup2(file, fd));
     say_result("read", read(fd, bytes, sizeof bytes));
     say_result("recv", recv(fd, bytes, sizeof bytes, 0));
     MUST(close(file));
 
-    int second = connect_to(port);
-    warm(second, CLIENT);
+    int second = connect_warm(port);
     MUST(pipe(ends));
     MUST(dup3(ends[0], second, 0));
     say_result("write", write(ends[1], "pipe", 4));

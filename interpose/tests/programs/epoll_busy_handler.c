@@ -34,8 +34,7 @@ static void server(int listener)
         pthread_t threads[2];
         int end[2];
         stage(i ? "edge" : "level");
-        stream = accept_one(listener);
-        warm(stream, SERVER);
+        stream = accept_warm(listener);
         MUST(pipe(fired));
         MUST(pipe(end));
         set = MUST(epoll_create1(0));

@@ -6,8 +6,7 @@ static void server(int listener)
     char bytes[16];
     uint64_t values[] = {0, 1, UINT64_MAX, 0x8000000000000000, 0xffffffff, 0x7fffffff00000000, 0xdeadbeefcafef00d};
     int set = MUST(epoll_create1(0));
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
+    int fd = accept_warm(listener);
     struct epoll_event event = {.events = EPOLLIN};
     say_result("MOD before ADD", epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
     say_result("DEL before ADD", epoll_ctl(set, EPOLL_CTL_DEL, fd, NULL));
@@ -53,14 +52,12 @@ static void server(int listener)
 
 static void client(int port)
 {
-    int fd = connect_to(port);
-    warm(fd, CLIENT);
+    int fd = connect_warm(port);
     meet();
     send_all(fd, "x", 1);
     say_result("at the end", recv(fd, (char[1]){0}, 1, 0));
     close(fd);
-    fd = connect_to(port);
-    warm(fd, CLIENT);
+    fd = connect_warm(port);
     meet();
     send_all(fd, "x", 1);
     hear();

@@ -31,27 +31,20 @@ static void *accepting(void *unused)
     return NULL;
 }
 
-static void run(void *(*body)(void *))
-{
-    pthread_t threads[THREADS];
-    pthread_barrier_init(&together, NULL, THREADS);
-    for (int i = 0; i < THREADS; i++)
-        MUST(-pthread_create(&threads[i], NULL, body, NULL));
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    say("finished: %d", finished);
-}
-
 static void server(int listener)
 {
     shared_listener = listener;
-    run(accepting);
+    pthread_barrier_init(&together, NULL, THREADS);
+    run_threads(THREADS, accepting);
+    say("finished: %d", finished);
 }
 
 static void client(int port)
 {
     shared_port = port;
-    run(connecting);
+    pthread_barrier_init(&together, NULL, THREADS);
+    run_threads(THREADS, connecting);
+    say("finished: %d", finished);
 }
 
 ROLES(server, client)

@@ -16,8 +16,7 @@ static void server(int listener)
     char bytes[100];
     fd_set readable;
     struct timeval second = {1, 0};
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
+    int fd = accept_warm(listener);
     meet();
     await_bytes(fd, 200);
     struct pollfd entry = {.fd = fd, .events = POLLIN | POLLOUT};

@@ -13,8 +13,7 @@ static const char *state_names[] = {"all read", "bytes of ours unread", "bytes o
 static void child(int port, int way, int state)
 {
     watchdog();
-    int fd = connect_to(port);
-    warm(fd, CLIENT);
+    int fd = connect_warm(port);
     if (state & 2)
         send_pattern(fd, 1, BULK);
     if (state & 1)

@@ -7,8 +7,7 @@ static void client(int port)
     pid_t pid = MUST(fork());
     if (!pid) {
         watchdog();
-        fd = connect_to(port);
-        warm(fd, CLIENT);
+        fd = connect_warm(port);
         tell();
         raise(SIGSTOP);
         say("received: %zu", recv_pattern(fd, 1, 50000));
@@ -28,8 +27,7 @@ static void server(int listener)
 {
     char byte;
     struct timeval limit = {0, 200000};
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
+    int fd = accept_warm(listener);
     hear();
     hear();
     MUST(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));

@@ -172,6 +172,18 @@ FN void await_bytes(int fd, int count)
     }
 }
 
+/* ---- threads ---- */
+
+/* Runs `body` in so many threads at once, until all have ended. */
+FN void run_threads(int count, void *(*body)(void *))
+{
+    pthread_t threads[count];
+    for (int i = 0; i < count; i++)
+        MUST(-pthread_create(&threads[i], NULL, body, NULL));
+    for (int i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* ---- time ---- */
 
 FN long now_ms(void)

@@ -34,6 +34,21 @@ FN int connect_to(int port)
     return fd;
 }
 
+/* The same, and enough traffic for the stream to have been moved. */
+FN int accept_warm(int listener)
+{
+    int fd = accept_one(listener);
+    warm(fd, SERVER);
+    return fd;
+}
+
+FN int connect_warm(int port)
+{
+    int fd = connect_to(port);
+    warm(fd, CLIENT);
+    return fd;
+}
+
 FN void set_nonblocking(int fd) { MUST(fcntl(fd, F_SETFL, MUST(fcntl(fd, F_GETFL)) | O_NONBLOCK)); }
 FN void set_blocking(int fd) { MUST(fcntl(fd, F_SETFL, MUST(fcntl(fd, F_GETFL)) & ~O_NONBLOCK)); }
 

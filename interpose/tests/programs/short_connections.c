@@ -35,26 +35,18 @@ static void *ask(void *unused)
     return NULL;
 }
 
-static void run(void *(*body)(void *))
-{
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        MUST(-pthread_create(&threads[i], NULL, body, NULL));
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    say("finished: %d", finished);
-}
-
 static void server(int listener)
 {
     shared_listener = listener;
-    run(serve);
+    run_threads(THREADS, serve);
+    say("finished: %d", finished);
 }
 
 static void client(int port)
 {
     shared_port = port;
-    run(ask);
+    run_threads(THREADS, ask);
+    say("finished: %d", finished);
 }
 
 ROLES(server, client)

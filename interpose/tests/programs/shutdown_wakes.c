@@ -21,44 +21,37 @@ static void *shut_down_soon(void *unused)
         pthread_join(thread, NULL);                                                                                    \
     } while (0)
 
-static int next(int listener)
-{
-    int fd = accept_one(listener);
-    warm(fd, SERVER);
-    return fd;
-}
-
 static void server(int listener)
 {
     char byte;
     fd_set readable;
-    int fd = next(listener);
+    int fd = accept_warm(listener);
     signal(SIGPIPE, SIG_IGN);
     stage("recv");
     SHUT_DOWN_DURING(SHUT_RDWR, fd, say_result("recv", recv(fd, &byte, 1, 0)));
     stage("recv, SHUT_RD");
-    fd = next(listener);
+    fd = accept_warm(listener);
     SHUT_DOWN_DURING(SHUT_RD, fd, say_result("recv, SHUT_RD", recv(fd, &byte, 1, 0)));
     stage("send");
-    fd = next(listener);
+    fd = accept_warm(listener);
     fill_up(fd);
     SHUT_DOWN_DURING(SHUT_RDWR, fd, say_result("send", send(fd, "x", 1, 0)));
     tell();
     stage("send, SHUT_WR");
-    fd = next(listener);
+    fd = accept_warm(listener);
     fill_up(fd);
     SHUT_DOWN_DURING(SHUT_WR, fd, say_result("send, SHUT_WR", send(fd, "x", 1, 0)));
     tell();
     stage("poll");
-    fd = next(listener);
+    fd = accept_warm(listener);
     SHUT_DOWN_DURING(SHUT_RD, fd, say_poll("poll", fd, POLLIN | POLLRDHUP, -1));
     stage("select");
-    fd = next(listener);
+    fd = accept_warm(listener);
     FD_ZERO(&readable);
     FD_SET(fd, &readable);
     SHUT_DOWN_DURING(SHUT_RD, fd, say_result("select", select(fd + 1, &readable, NULL, NULL, NULL)));
     stage("epoll_wait");
-    fd = next(listener);
+    fd = accept_warm(listener);
     int set = MUST(epoll_create1(0));
     epoll_add(set, fd, EPOLLIN | EPOLLRDHUP);
     SHUT_DOWN_DURING(SHUT_RD, fd, await_epoll(set, -1, "epoll_wait"));

@@ -19,8 +19,7 @@ static void server(int listener)
 static void client(int port)
 {
     hear();
-    int fd = connect_to(port);
-    warm(fd, CLIENT);
+    connect_warm(port);
     say("warm");
     meet();
 }

@@ -26,8 +26,7 @@ static void client(int port)
         pid_t child = MUST(fork());
         if (!child) {
             watchdog();
-            int fd = connect_to(port);
-            warm(fd, CLIENT);
+            int fd = connect_warm(port);
             wait_for_ever(fd, way);
         }
         hear();
@@ -42,8 +41,7 @@ static void server(int listener)
 {
     char byte;
     for (int way = 0; way < 3; way++) {
-        int fd = accept_one(listener);
-        warm(fd, SERVER);
+        int fd = accept_warm(listener);
         hear();
         tell();
         say_result("at the end", recv(fd, &byte, 1, 0));

@@ -13,8 +13,7 @@ static void server(int listener)
 {
     char bytes[10] = "";
     for (int i = 0; i < 2; i++) {
-        int fd = accept_one(listener);
-        warm(fd, SERVER);
+        int fd = accept_warm(listener);
         say("alive: %s", error_of(fd));
         send_all(fd, bytes, 10);
         meet();
@@ -37,8 +36,7 @@ static void server(int listener)
 static void client(int port)
 {
     for (int i = 0; i < 2; i++) {
-        int fd = connect_to(port);
-        warm(fd, CLIENT);
+        int fd = connect_warm(port);
         await_bytes(fd, 10);
         meet();
         close(fd); /* with bytes unread: a reset */

@@ -8,8 +8,7 @@ static void server(int listener)
 {
     char byte;
     for (int i = 0; i < 2; i++) {
-        int fd = accept_one(listener);
-        warm(fd, SERVER);
+        int fd = accept_warm(listener);
         say_result("at the end", recv(fd, &byte, 1, 0));
         close(fd);
     }
@@ -19,8 +18,7 @@ static void client(int port)
 {
     char bytes[64];
     int ends[2];
-    int fd = connect_to(port);
-    warm(fd, CLIENT);
+    int fd = connect_warm(port);
     FILE *file = fdopen(fd, "r+");
     say_result("fclose", fclose(file));
 

@@ -43,6 +43,11 @@ pub fn meaning(event: Event) -> &'static str {
             "the program here does something that only the kernel can do, so that the other \
              end has to send by TCP again"
         }
+        Event::Returned => {
+            "whoever reads here next may not run Sidewire: what is unread in shared memory is \
+             the other end's to send again by TCP"
+        }
+        Event::Resent => "what the other end had left unread in shared memory went by TCP",
         Event::PeerGone => {
             "the other end has closed or shut the connection (orderly 1), or its process has \
              ended without (0)"

@@ -9,13 +9,13 @@
 //! Only plain streams go over; those on the wire leave it first, with what their rings
 //! hold ([`handback`]). The arena goes to nobody whose rights are not its maker's.
 
-use crate::stream::{cutover, handback, leave, open, ready};
+use crate::stream::{cutover, handback, heat, leave, open, ready};
 use crate::streams::{self, Stream};
 use crate::{faults, fdtable, process, rendezvous};
 use core::ffi::{c_char, c_int, CStr};
 use core::fmt::Write;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rdma_engine::abi::arena::{Phase, RxMode};
+use rdma_engine::abi::arena::{flags, Phase, RxMode};
 use rdma_engine::abi::log::Event;
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::arena;
@@ -71,7 +71,7 @@ pub fn before_exec(env: Strings) -> Exec {
         Phase::Plain => {}
         Phase::Offered => rendezvous::retract(s),
         Phase::Attached => {
-            leave::give_up_wire(s, Reason::Passed);
+            leave::give_up_wire(s, Reason::Exec);
             handback::go_away(s);
         }
     });
@@ -365,8 +365,18 @@ fn inherit(fd: c_int, index: u32, generation: u32) {
     if !goes_over(&s) || !s.is_held_by(process::pid()) {
         return;
     }
-    // The memory that it had on the wire was the last program's.
+    // The memory that it had on the wire was the last program's. The next wire is ours.
     s.slot.phase.store(Phase::Plain as u32, Ordering::Release);
+    s.slot.flags.fetch_and(!flags::PEER_GONE, Ordering::AcqRel);
+    let (exec, ok) = (Reason::Exec as u32, Ordering::AcqRel);
+    if s.slot
+        .pin
+        .compare_exchange(exec, 0, ok, Ordering::Relaxed)
+        .is_ok()
+    {
+        s.because(Reason::Cold);
+        heat::set(&s, 0);
+    }
     s.add_fd(fd);
     fdtable::set(fd, fdtable::Entry::Stream { index, generation });
 }

@@ -47,6 +47,10 @@ pub fn meaning(event: Event) -> &'static str {
             "whoever reads here next may not run Sidewire: what is unread in shared memory is \
              the other end's to send again by TCP"
         }
+        Event::Detached => {
+            "the other end has run another program (exec); that one is looked for as if the \
+             connection were new"
+        }
         Event::Resent => "what the other end had left unread in shared memory went by TCP",
         Event::PeerGone => {
             "the other end has closed or shut the connection (orderly 1), or its process has \

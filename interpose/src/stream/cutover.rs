@@ -62,6 +62,7 @@ fn step(s: &Stream, fd: i32) {
     }
     if s.phase() == Phase::Attached && s.slot.rx_mode() == RxMode::Plain {
         promise(s, fd);
+        handback::detach(s);
     }
 }
 

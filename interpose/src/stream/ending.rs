@@ -6,7 +6,7 @@
 
 use super::bell;
 use super::cutover::tx;
-use super::ready::{in_flight, kernel_bits, left_on_tcp, peer_flags, rx_is_on_ring};
+use super::ready::{in_flight, kernel_bits, left_on_tcp, peer_flags, peer_is_away, rx_is_on_ring};
 use super::receive::{broken, Once};
 use crate::streams::Stream;
 use core::sync::atomic::Ordering;
@@ -193,7 +193,7 @@ pub(super) fn final_word(s: &Stream, fd: i32) -> Once {
 /// program without the library, or another process holds the socket. TCP carries
 /// on, unless bytes of ours are lost: then nothing may follow them.
 pub(super) fn detach(s: &Stream, segment: Segment) -> Once {
-    let away = peer_flags(s, segment) & sender_flags::AWAY != 0;
+    let away = peer_is_away(s, segment);
     if !away && in_flight(s, segment) > 0 {
         // Its process is ending and the FIN is under way, or bytes of ours are
         // gone for good.

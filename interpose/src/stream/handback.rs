@@ -12,10 +12,11 @@ use super::cutover::{self, tx};
 use super::wait::call_ppoll;
 use super::{bell, ready, receive, seize};
 use crate::streams::{self, Stream};
-use crate::{threads, tls};
+use crate::{descriptors, threads, tls};
 use core::sync::atomic::{AtomicBool, Ordering};
-use rdma_engine::abi::arena::{Phase, RxMode};
+use rdma_engine::abi::arena::{flags, Phase, RxMode};
 use rdma_engine::abi::log::Event;
+use rdma_engine::abi::reason::Reason;
 use rdma_engine::abi::segment::{gate, sender_flags, RETURNED};
 use rdma_engine::lock::Acquired;
 use rdma_engine::ring::{self, Consumer, Fault, Peek, Resent};
@@ -133,7 +134,7 @@ pub fn take_up(s: &Stream, segment: Segment) -> bool {
     let ring = segment.ring(s.into());
     let c = Consumer::new(&ring, &rx.consumer, &d.cursor.consumed);
     if gate::epoch(word) != rx.epoch.load(Ordering::Relaxed) || !ring::skip(&c, &rx.consumer) {
-        crate::stream::open::pin(s, rdma_engine::abi::reason::Reason::Broken);
+        crate::stream::open::pin(s, Reason::Broken);
         return false;
     }
     cutover::received_cut_back(s, segment);
@@ -154,6 +155,52 @@ pub fn is_away(s: &Stream) -> bool {
         let words = &g.direction(s.out()).sender.flags;
         words.load(Ordering::Relaxed) & sender_flags::AWAY != 0
     })
+}
+
+/// When the other end is away: takes apart what the two had in common, so that calls are
+/// plain again, and the program that it has become may be looked for. Not beside another
+/// thread's call, and not while an epoll set holds the side channel.
+#[cold]
+pub fn detach(s: &Stream) {
+    let may = || {
+        s.phase() == Phase::Attached
+            && s.segment().is_some_and(|g| ready::peer_is_away(s, g))
+            && s.slot.rx_mode() == RxMode::Plain
+            && s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN
+            && s.local.epolls.load(Ordering::Acquire) == 0
+            && s.is_sole()
+    };
+    let me = tls::tid();
+    if !may() || !s.slot.control.try_acquire(me) {
+        return;
+    }
+    sys::with_signals_blocked(|| {
+        if may() {
+            // Who begins now finds a plain stream; who began before shows in a mark.
+            s.slot.phase.store(Phase::Plain as u32, Ordering::SeqCst);
+            if threads::barrier() && !threads::others_in_use(s.index) {
+                take_apart(s);
+            } else {
+                let attached = Phase::Attached as u32;
+                s.slot.phase.store(attached, Ordering::SeqCst);
+            }
+        }
+    });
+    s.slot.control.release(me);
+}
+
+fn take_apart(s: &Stream) {
+    descriptors::close(s.local.side.swap(0, Ordering::AcqRel) - 1);
+    if let Some(segment) = s.take_segment() {
+        // SAFETY: no other thread's mark names the stream, and we do not use the mapping
+        // after this.
+        unsafe { segment.unmap() };
+    }
+    s.slot.flags.fetch_and(!flags::PEER_GONE, Ordering::AcqRel);
+    s.slot.offers.store(0, Ordering::Relaxed);
+    s.because(Reason::Cold);
+    s.log(Event::Detached, [0, 0]);
+    super::heat::set(s, 0);
 }
 
 /// For the sender, with its lock held, when it has ended an epoch whose ring was

@@ -88,6 +88,11 @@ pub fn peer_has_closed(s: &Stream, segment: Segment) -> bool {
     peer_flags(s, segment) & (sender_flags::CLOSED | sender_flags::DEAF) != 0
 }
 
+/// Does the peer say that its end has gone to others (see [`handback`])?
+pub(super) fn peer_is_away(s: &Stream, segment: Segment) -> bool {
+    peer_flags(s, segment) & sender_flags::AWAY != 0
+}
+
 /// Is a FIN of the peer here, or under way?
 #[inline]
 pub fn peer_has_shut(s: &Stream, segment: Segment) -> bool {

@@ -90,6 +90,8 @@ reasons! {
     Seccomp = 30, "pinned: seccomp filter";
     /// No socket of this network namespace is the other end.
     Remote = 31, "peer is on another host, or in another network namespace";
+    /// The program that held it has become another one.
+    Exec = 32, "left the wire for an exec";
     /// A code that this version does not know.
     Unknown = 255, "unknown";
 }

@@ -6,7 +6,7 @@ use super::{ending, flow, handback, ready, settings};
 use crate::patience::{self, SPINS};
 use crate::streams::{Stream, POLLED};
 use crate::threads::{self, Doing, Kind};
-use crate::{descriptors, errno, real, signals};
+use crate::{descriptors, errno, real, signals, startup, tls};
 use core::sync::atomic::Ordering;
 use libc::pollfd;
 use rdma_engine::abi::arena::flags;
@@ -91,6 +91,10 @@ impl Waiter {
             at_once && s.local.answered.load(Ordering::Relaxed) == 0,
         );
         self.served(s);
+        if startup::chaos() != 0 && tls::chance(startup::chaos()) {
+            // In mid-stream, with whatever is unread.
+            handback::hand_back(s);
+        }
     }
 
     /// The call got what it waited for; learns from how.

@@ -104,6 +104,63 @@ fn the_log_tells_a_streams_life() {
     assert!(steps.iter().all(|step| !info.contains(step)), "{info}");
 }
 
+/// Connects to port ARGV[1], and runs itself once more with the connection in hand.
+const RUNS_AGAIN: &str = r#"
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void talk(int fd, int rounds)
+{
+    char message[64] = "";
+    for (int i = 0; i < rounds; i++) {
+        if (write(fd, message, 64) != 64)
+            exit(1);
+        for (int got = 0, n; got < 64; got += n)
+            if ((n = read(fd, message + got, 64 - got)) <= 0)
+                exit(2);
+    }
+}
+int main(int argc, char **argv)
+{
+    char number[12];
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = argc == 3 ? atoi(argv[2]) : socket(AF_INET, SOCK_STREAM, 0);
+    to.sin_port = htons(atoi(argv[1]));
+    if (argc == 2 && connect(fd, (struct sockaddr *)&to, sizeof to))
+        return 3;
+    talk(fd, 3000);
+    sprintf(number, "%d", fd);
+    if (argc == 2)
+        execl(argv[0], argv[0], argv[1], number, NULL);
+    return 0;
+}
+"#;
+
+/// The program after an exec gets the wire, too.
+#[test]
+fn a_stream_is_fast_again_after_an_exec() {
+    let scratch = Scratch::new();
+    let program = scratch.compile("runs-again", RUNS_AGAIN, &[]);
+    let (server, address) = server(&["--log", "info"]);
+    let (_, port) = address.rsplit_once(':').unwrap();
+    let program = program.to_str().unwrap();
+    let args = ["run", "--log", "info", program, port];
+    let out = sidewire(&args).output().unwrap();
+    let served = stderr(&server.wait_with_output().unwrap());
+    let text = stderr(&out);
+    assert_eq!(out.status.code(), Some(0), "{text}");
+    for text in [&text, &served] {
+        let twice = [
+            "attached to the other end",
+            "send direction moves to the wire",
+        ];
+        for event in twice {
+            assert_eq!(text.matches(event).count(), 2, "{event}: {text}");
+        }
+    }
+}
+
 #[test]
 fn one_end_alone() {
     let mut plain = Command::new(LAUNCHER);

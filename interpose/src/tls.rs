@@ -19,7 +19,8 @@ compile_error!("Sidewire knows the thread-local storage of x86-64 Linux only");
 pub struct Tls {
     /// The kernel's thread id; 0 until asked for.
     pub tid: Cell<u32>,
-    _pad: Cell<u32>,
+    /// The epoll set whose kernel is being asked, plus 1.
+    pub asking: Cell<u32>,
     /// The thread's mark, null until its first call on a stream.
     pub mark: Cell<Option<&'static Mark>>,
     /// Handlers without SA_RESTART that ran in this thread (wraps).

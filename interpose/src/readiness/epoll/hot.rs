@@ -2,8 +2,9 @@
 //! and handed over; and the waking of who sleeps in the set.
 
 use super::super::register::{bits, Registration, EDGE, HOT, TAKEN, VALID};
-use super::{sets, token, Set, KIND, LOCAL, SIDE, TOKEN, TOKEN_MASK};
+use super::{sets, token, Set, KIND, LOCAL, SIDE, TCP, TOKEN, TOKEN_MASK};
 use crate::descriptors;
+use crate::fdtable;
 use crate::stream::bell;
 use crate::stream::ready;
 use crate::stream::wait::{has_come, Want};
@@ -185,6 +186,19 @@ impl Set {
                 self.heat(d, r);
             }
         }
+    }
+
+    /// A report of the kernel's was lost with the thread that had it: takes all of our
+    /// registrations for reported.
+    #[cold]
+    pub(super) fn ask_again(&self) {
+        for fd in 0..=fdtable::highest() as i32 {
+            if self.registration(fd).is_some_and(|r| r.is(TAKEN)) {
+                self.rung(fd, SIDE, libc::EPOLLHUP as u32);
+                self.rung(fd, TCP, 0);
+            }
+        }
+        self.wake();
     }
 
     /// Wakes threads that sleep in the set, if there are any but us.

@@ -6,6 +6,7 @@ use crate::errno;
 use crate::patience::{self, SPINS};
 use crate::stream::wait::nap;
 use crate::threads::{self, Doing, Kind};
+use crate::tls;
 use core::sync::atomic::{fence, Ordering};
 use libc::epoll_event;
 use rdma_engine::sys;
@@ -14,6 +15,38 @@ use rdma_engine::sys;
 pub trait Sleep {
     /// Waits for up to `timeout_ns` (`None`: for ever). Libc's convention.
     fn sleep(&self, events: &mut [epoll_event], timeout_ns: Option<u64>) -> i32;
+}
+
+/// The calling thread asks the kernel, whose report of an edge comes once. A thread
+/// that is cancelled with the report in its hands leaves by an unwind, which drops
+/// this; one whose handler jumps finds the word at its next wait.
+struct Asking<'a> {
+    set: &'a Set,
+    /// The word of the wait that this one, in a handler, has interrupted.
+    before: u32,
+}
+
+impl Asking<'_> {
+    fn begin(set: &Set) -> Asking<'_> {
+        Asking {
+            set,
+            before: tls::get().asking.replace(set.index() + 1),
+        }
+    }
+
+    /// The report has been sorted out.
+    fn end(self) {
+        tls::get().asking.set(self.before);
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Asking<'_> {
+    #[cold]
+    fn drop(&mut self) {
+        tls::get().asking.set(self.before);
+        self.set.ask_again();
+    }
 }
 
 /// epoll_wait(2) and its kin. `plain` is the program's own call, for a set with
@@ -31,24 +64,36 @@ pub fn wait(
     if events.is_empty() {
         return plain();
     }
+    if tls::get().asking.get() == set.index() + 1 {
+        tls::get().asking.set(0);
+        set.ask_again();
+    }
     let slept = (set.taken.load(Ordering::Acquire) == 0).then(|| {
-        let _doing = Doing::begin(Kind::SleepEpoll, set.index());
+        let doing = Doing::begin(Kind::SleepEpoll, set.index());
         // Who takes a stream over now sees the mark, or is seen here. Partner: the
         // fence in `wake`.
         fence(Ordering::SeqCst);
-        (set.taken.load(Ordering::Acquire) == 0).then(plain)
+        let asking = Asking::begin(set);
+        let n = (set.taken.load(Ordering::Acquire) == 0).then(plain);
+        drop(doing);
+        let kept = match n {
+            // Taken over while we slept, or a late ring of our own.
+            Some(n) if n > 0 && set.is_touched() => Some(set.sift(&mut events[..n as usize])),
+            _ => None,
+        };
+        asking.end();
+        (n, kept)
     });
-    if let Some(n) = slept.flatten() {
-        if n <= 0 || !set.is_touched() {
-            return n;
+    match slept {
+        Some((_, Some(kept))) => {
+            let n = kept + set.collect(&mut events[kept..], Look::Now);
+            if n > 0 || timeout_ns == Some(0) {
+                set.hand_over();
+                return n as i32;
+            }
         }
-        // Taken over while we slept, or a late ring of our own.
-        let kept = set.sift(&mut events[..n as usize]);
-        let n = kept + set.collect(&mut events[kept..], Look::Now);
-        if n > 0 || timeout_ns == Some(0) {
-            set.hand_over();
-            return n as i32;
-        }
+        Some((Some(n), None)) => return n,
+        _ => {}
     }
     // Usually a ring has something already, and no clock is needed.
     let n = first_look(set, events, sleeper).unwrap_or_else(|| {
@@ -104,6 +149,7 @@ fn merged(
         set.sleeps.fetch_add(1, Ordering::Relaxed);
         let left = deadline.map(|d| d.saturating_sub(sys::now_ns()));
         let left = nap(left, set.bell());
+        let asking = Asking::begin(set);
         let r = {
             let _doing = Doing::begin(Kind::SleepEpoll, set.index());
             // Between our last look and the mark somebody may have missed us.
@@ -116,9 +162,11 @@ fn merged(
             }
         };
         if r < 0 {
+            asking.end();
             return r;
         }
         let kept = set.sift(&mut events[..r as usize]);
+        asking.end();
         n = kept + set.collect(&mut events[kept..], Look::Now);
         if n > 0 {
             return n as i32;
@@ -132,12 +180,15 @@ fn merged(
 /// Asks the kernel without waiting. Errors are left for the real wait to find.
 fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
     let saved = errno::get();
+    let asking = Asking::begin(set);
     let r = sleeper.sleep(events, Some(0));
     if r < 0 {
+        asking.end();
         errno::set(saved);
         return 0;
     }
     let kept = set.sift(&mut events[..r as usize]);
+    asking.end();
     kept + set.collect(&mut events[kept..], Look::Now)
 }
 

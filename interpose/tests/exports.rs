@@ -48,6 +48,10 @@ const OTHERS: &[(&str, &str)] = &[
         "sigaction signal bsd_signal ssignal sysv_signal __sysv_signal siginterrupt",
         "EINTR or restart: which handlers ran while we waited",
     ),
+    (
+        "pthread_cancel",
+        "calls that are served in memory have to be cancellation points from then on",
+    ),
     ("prctl", "a seccomp filter confines the process"),
     (
         "posix_spawn_file_actions_adddup2",

@@ -5,6 +5,7 @@
 //! unwind through our frames (pthreads(7)).
 
 mod aliases;
+mod cancel;
 mod confine;
 mod data_in;
 mod data_out;

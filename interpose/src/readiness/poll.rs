@@ -73,6 +73,7 @@ pub fn poll(
 
 /// A poll in which at least one of `streams` is more than Plain.
 pub fn merged_poll(fds: &mut [pollfd], timeout_ns: Option<u64>, mask: Mask, streams: u64) -> i32 {
+    threads::cancellation_point();
     let doing = DoingMany::begin(Kind::SleepMany, streams);
     let wake = doing.wake_fd();
     let r = with_scratch(fds.len() * 2 + 1, |scratch| match scratch {

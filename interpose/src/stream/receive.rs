@@ -7,7 +7,7 @@ use super::{add, close, cutover, enter, enter_first, hold, First, Held, Inside};
 use super::{ending, ready};
 use crate::errno;
 use crate::streams::Stream;
-use crate::threads::{Doing, Kind};
+use crate::threads::{self, Doing, Kind};
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
 use rdma_engine::abi::arena::{flags, RxMode};
@@ -64,6 +64,7 @@ fn attached(
     fl: i32,
     plain: impl FnOnce() -> isize,
 ) -> isize {
+    threads::cancellation_point();
     if fl & (libc::MSG_OOB | libc::MSG_ERRQUEUE) != 0 {
         return plain();
     }

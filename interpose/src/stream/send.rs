@@ -8,7 +8,7 @@ use super::receive::broken;
 use super::wait::{Waiter, Want};
 use super::{add, close, ending, enter, enter_first, handback, hold, ready, First, Held, Inside};
 use crate::streams::Stream;
-use crate::threads::{Doing, Kind};
+use crate::threads::{self, Doing, Kind};
 use crate::{errno, real};
 use core::sync::atomic::Ordering;
 use libc::{iovec, MSG_DONTWAIT};
@@ -66,6 +66,7 @@ fn attached(
     fl: i32,
     plain: impl FnOnce() -> isize,
 ) -> isize {
+    threads::cancellation_point();
     let Some((s, doing)) = inside.stream() else {
         return plain();
     };

@@ -8,12 +8,14 @@
 //! mark only keeps a stream Plain, or a mapping mapped.
 
 mod ask;
+mod cancel;
 mod doing;
 mod mark;
 mod table;
 mod wake;
 
 pub use ask::{anyone, barrier, in_use, others_in_use};
+pub use cancel::{cancellation_point, cancels};
 pub use doing::{Doing, DoingMany};
 pub use mark::{bit, Kind, Mark};
 pub use table::{after_fork, init};

@@ -11,6 +11,7 @@ pub fn after_fork() {
     for set in &TABLE {
         // Another thread may have held it at the fork, in the midst of a change.
         set.lock.reset();
+        set.changing.store(0, Ordering::Relaxed);
         set.foreign.store(1, Ordering::Release);
         set.local.store(0, Ordering::Release);
         set.reheat();
@@ -18,9 +19,10 @@ pub fn after_fork() {
 }
 
 impl Set {
-    /// In a forked child: makes the list of hot descriptors anew; the one that was
-    /// copied may be torn.
-    fn reheat(&self) {
+    /// Makes the list of hot descriptors anew: the one that a forked child has copied, or
+    /// that a handler left in the midst of a change, may be torn.
+    #[cold]
+    pub(super) fn reheat(&self) {
         let first = self.first.swap(0, Ordering::Relaxed);
         self.last.store(0, Ordering::Relaxed);
         if self.users.load(Ordering::Acquire) == 0 {

@@ -52,6 +52,10 @@ impl Set {
             .and_then(|f| self.registration(f))
         {
             let (this, next) = (fd as i32 - 1, r.next.load(Ordering::Relaxed));
+            // Then the links lead through another list.
+            if self.is_robbed() {
+                break;
+            }
             r.clear(HOT);
             fd = next;
             if !r.is(VALID) || !r.is(TAKEN) {

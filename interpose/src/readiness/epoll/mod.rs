@@ -24,7 +24,7 @@ use super::register::{Registration, HOT, REGISTRATIONS};
 use crate::fdtable::{self, Entry};
 use crate::threads;
 use crate::{descriptors, tls};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{compiler_fence, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use libc::epoll_event;
 use rdma_engine::lock::Lock;
 use rdma_engine::{sys, syscall};
@@ -50,6 +50,9 @@ struct Set {
     /// The list of hot descriptors: first and last, plus 1.
     first: AtomicU32,
     last: AtomicU32,
+    /// Not 0: somebody is changing the list. Who finds it so on entering, or has it
+    /// taken away, was preceded by a frame that a handler left or interrupted.
+    changing: AtomicU32,
     /// Waits since the kernel was asked.
     unasked: AtomicU32,
     /// Waits in a row that ended asleep.
@@ -72,6 +75,7 @@ static TABLE: [Set; SETS] = [const {
         registrations: AtomicPtr::new(core::ptr::null_mut()),
         first: AtomicU32::new(0),
         last: AtomicU32::new(0),
+        changing: AtomicU32::new(0),
         unasked: AtomicU32::new(0),
         sleeps: AtomicU32::new(0),
         stale: AtomicU32::new(0),
@@ -260,21 +264,41 @@ impl Set {
 
     /// Takes the set's lock; a process with one thread needs none.
     pub(super) fn hold(&self) -> Held<'_> {
-        if threads::single() {
-            return Held(None);
+        self.enter();
+        if self.changing.load(Ordering::Relaxed) != 0 {
+            self.reheat();
         }
-        self.lock.acquire(tls::tid());
-        Held(Some(&self.lock))
+        self.changing.store(1, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Held(self)
+    }
+
+    fn enter(&self) {
+        if !threads::single() {
+            self.lock.acquire(tls::tid());
+        }
+    }
+
+    /// Has a handler changed the list under the frame that holds the set?
+    pub(super) fn is_robbed(&self) -> bool {
+        self.changing.load(Ordering::Relaxed) == 0
     }
 }
 
-/// A set's lock, held (or not needed).
-struct Held<'a>(Option<&'a Lock>);
+/// A set, held.
+struct Held<'a>(&'a Set);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        if let Some(lock) = self.0 {
-            lock.release(tls::tid());
+        let set = self.0;
+        compiler_fence(Ordering::SeqCst);
+        if set.is_robbed() {
+            set.enter();
+            set.reheat();
+        }
+        set.changing.store(0, Ordering::Relaxed);
+        if !threads::single() {
+            set.lock.release(tls::tid());
         }
     }
 }

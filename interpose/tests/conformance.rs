@@ -101,6 +101,7 @@ cases! {
     linger_zero: pair;
     close_full_window: pair;
     peer_ends: pair.silent_client().limit(60);
+    killed_peer: pair;
     peer_stopped: pair;
     exit_while_closing: pair.silent_client().limit(60);
     both_send_first: pair;

@@ -138,6 +138,7 @@ cases! {
     // Sharing streams between processes, and what only the kernel can do
     dup2_while_blocked: pair;
     fork_shared: pair;
+    killed_sharer: pair;
     prefork_server: pair;
     daemonise: pair.silent_server();
     exec_inherited: pair;

@@ -13,7 +13,7 @@ pub(super) fn source_dir() -> PathBuf {
 pub(super) fn program(case: &Case) -> PathBuf {
     let source = source_dir().join(case.name).with_extension("c");
     let binary = super::work_dir().join("bin").join(case.name);
-    let newest = ["program.h", "epoll.h", "roles.h"]
+    let newest = ["program.h", "epoll.h", "roles.h", "numbered.h"]
         .iter()
         .map(|header| source_dir().join(header))
         .chain([source.clone()])

@@ -92,6 +92,7 @@ cases! {
     close_reuse_blocked: pair;
     duplex: pair;
     many_writers: pair;
+    killed_thread: pair;
 
     // Stream semantics
     half_close: pair;

@@ -86,6 +86,7 @@ cases! {
     signal_mask: pair;
     signal_busy: pair;
     signal_jump: pair;
+    signal_jump_busy: pair;
     signal_term: pair.silent_client();
     shutdown_wakes: pair;
     close_wakes_nobody: pair;

@@ -157,6 +157,7 @@ cases! {
     reuseport_workers: pair.silent_server();
     urgent: pair.either();
     kernel_options: pair.either();
+    control_data: pair.either();
     zerocopy: pair.either();
 
     // 1 GiB in random sizes, with state changes all along the way

@@ -1,6 +1,6 @@
 //! read, recv and their kin.
 
-use crate::stream::iov::One;
+use crate::stream::iov::{Control, Message, One};
 use crate::stream::receive::receive;
 use crate::{faults, real};
 use core::cell::Cell;
@@ -117,7 +117,7 @@ crate::hooks! {
     }
 }
 
-/// recvmsg(2). TCP fills in neither an address nor, here, control data.
+/// recvmsg(2). TCP fills in no address, and control data only for what the kernel gives.
 ///
 /// # Safety
 /// `msg` is null or valid, as the system call has it.
@@ -132,15 +132,17 @@ unsafe fn receive_message(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t 
         return plain();
     };
     let plain_called = Cell::new(false);
-    let n = receive(fd, p, flags, || {
+    let control = unsafe { Control::new((*msg).msg_control, (*msg).msg_controllen) };
+    let n = receive(fd, Message(p, &control), flags, || {
         plain_called.set(true);
         plain()
     });
     if n >= 0 && !plain_called.get() {
+        let (used, cut_short) = control.result();
         unsafe {
             (*msg).msg_namelen = 0;
-            (*msg).msg_controllen = 0;
-            (*msg).msg_flags = 0;
+            (*msg).msg_controllen = used;
+            (*msg).msg_flags = cut_short;
         }
     }
     n

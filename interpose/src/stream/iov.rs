@@ -1,8 +1,9 @@
 //! A cursor over the program's buffers.
 
 use crate::faults;
-use core::ffi::c_void;
-use libc::iovec;
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use libc::{iovec, msghdr};
 use rdma_engine::ring::{Fault, RawMemory};
 
 /// The buffers of one call: a scatter array, or a single one, which is handed on in
@@ -10,6 +11,11 @@ use rdma_engine::ring::{Fault, RawMemory};
 pub trait Parts: Copy {
     /// All of them.
     fn all(&self) -> &[iovec];
+
+    /// Where control data is to go, if the call asks for any.
+    fn control(&self) -> Option<&Control> {
+        None
+    }
 }
 
 impl Parts for &[iovec] {
@@ -40,6 +46,58 @@ impl Parts for One {
     }
 }
 
+/// Room for the control data of recvmsg(2), and what TCP has put there: only the kernel
+/// has any to give (SO_TIMESTAMP, TCP_INQ).
+pub struct Control {
+    at: *mut c_void,
+    room: usize,
+    used: Cell<usize>,
+    flags: Cell<c_int>,
+}
+
+impl Control {
+    /// `room` bytes at `at`, which the kernel will check.
+    pub fn new(at: *mut c_void, room: usize) -> Control {
+        Control {
+            at,
+            room,
+            used: Cell::new(0),
+            flags: Cell::new(0),
+        }
+    }
+
+    /// Offers the room to a call of our own.
+    pub fn lend(&self, msg: &mut msghdr) {
+        msg.msg_control = self.at;
+        msg.msg_controllen = self.room;
+    }
+
+    /// That call has succeeded.
+    pub fn take_back(&self, msg: &msghdr) {
+        self.used.set(msg.msg_controllen);
+        self.flags.set(msg.msg_flags & libc::MSG_CTRUNC);
+    }
+
+    /// Bytes of control data, and MSG_CTRUNC if there was more.
+    pub fn result(&self) -> (usize, c_int) {
+        (self.used.get(), self.flags.get())
+    }
+}
+
+/// The buffers of recvmsg(2).
+#[derive(Clone, Copy)]
+pub struct Message<'a>(pub &'a [iovec], pub &'a Control);
+
+impl Parts for Message<'_> {
+    fn all(&self) -> &[iovec] {
+        self.0
+    }
+
+    fn control(&self) -> Option<&Control> {
+        (self.1.room > 0).then_some(self.1)
+    }
+}
+
 /// Buffers of one call, and how far it has come.
 #[derive(Clone, Copy)]
 pub struct Iov<'a> {
@@ -48,6 +106,7 @@ pub struct Iov<'a> {
     done: usize,
     /// Bytes left in all.
     left: usize,
+    control: Option<&'a Control>,
 }
 
 impl<'a> Iov<'a> {
@@ -64,7 +123,18 @@ impl<'a> Iov<'a> {
             parts,
             done: 0,
             left,
+            control: None,
         })
+    }
+
+    /// With control data for those that TCP serves.
+    pub fn with_control(self, control: Option<&'a Control>) -> Iov<'a> {
+        Iov { control, ..self }
+    }
+
+    /// Where control data is to go.
+    pub fn control(&self) -> Option<&'a Control> {
+        self.control
     }
 
     /// Bytes left.

@@ -72,7 +72,7 @@ fn attached(
         return plain();
     };
     let mut iov = match Iov::new(parts.all()) {
-        Ok(iov) => iov,
+        Ok(iov) => iov.with_control(parts.control()),
         Err(_) => return plain(),
     };
     doing.now(Kind::Use, s.index);
@@ -207,8 +207,15 @@ fn from_tcp(fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
         let mut msg: libc::msghdr = core::mem::zeroed();
         msg.msg_iov = parts.as_mut_ptr();
         msg.msg_iovlen = n;
+        if let Some(control) = iov.control() {
+            control.lend(&mut msg);
+        }
         let fl = (fl & !MSG_WAITALL) | MSG_DONTWAIT;
-        syscall!(libc::SYS_recvmsg, fd, &mut msg as *mut libc::msghdr, fl)
+        let r = syscall!(libc::SYS_recvmsg, fd, &mut msg as *mut libc::msghdr, fl);
+        if let (0.., Some(control)) = (r, iov.control()) {
+            control.take_back(&msg);
+        }
+        r
     };
     match r {
         n if n >= 0 => Once::Got(n as usize),

@@ -10,6 +10,10 @@ use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t, 
 /// The kernel's bound on the number of parts (readv(2)).
 const IOV_MAX: usize = 1024;
 
+/// The kernel's own flag for calls of 32-bit programs: EINVAL from anybody else, in calls that
+/// take a msghdr.
+pub const MSG_CMSG_COMPAT: c_int = 1 << 31;
+
 /// The parts of a scatter array; `None` for what the kernel refuses.
 ///
 /// # Safety
@@ -125,7 +129,11 @@ unsafe fn receive_message(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t 
     // SAFETY: the caller's promise, in each of these blocks.
     let plain = move || unsafe { real::recvmsg(fd, msg, flags) };
     let size = core::mem::size_of::<msghdr>();
-    if crate::fdtable::is_other(fd) || !faults::ready() || !faults::writable(msg as usize, size) {
+    if flags & MSG_CMSG_COMPAT != 0 // refused
+        || crate::fdtable::is_other(fd)
+        || !faults::ready()
+        || !faults::writable(msg as usize, size)
+    {
         return plain();
     }
     let Some(p) = (unsafe { parts((*msg).msg_iov, (*msg).msg_iovlen) }) else {
@@ -140,9 +148,12 @@ unsafe fn receive_message(fd: c_int, msg: *mut msghdr, flags: c_int) -> ssize_t 
     if n >= 0 && !plain_called.get() {
         let (used, cut_short) = control.result();
         unsafe {
-            (*msg).msg_namelen = 0;
+            if !(*msg).msg_name.is_null() {
+                (*msg).msg_namelen = 0;
+            }
             (*msg).msg_controllen = used;
-            (*msg).msg_flags = cut_short;
+            // The kernel hands this flag back.
+            (*msg).msg_flags = cut_short | flags & libc::MSG_CMSG_CLOEXEC;
         }
     }
     n

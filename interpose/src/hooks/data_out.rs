@@ -1,6 +1,6 @@
 //! write, send and their kin, sendfile and splice.
 
-use super::data_in::parts;
+use super::data_in::{parts, MSG_CMSG_COMPAT};
 use crate::real;
 use crate::stream::iov::One;
 use crate::stream::send::send as put;
@@ -138,7 +138,7 @@ fn fast_open(fd: c_int) {
 unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: the caller's promise, in each of these blocks.
     let plain = move || unsafe { real::sendmsg(fd, msg, flags) };
-    if !crate::faults::ready() {
+    if flags & MSG_CMSG_COMPAT != 0 || !crate::faults::ready() {
         return plain();
     }
     let Some(header) = crate::faults::load(msg) else {

@@ -1,11 +1,11 @@
 //! write, send and their kin, sendfile and splice.
 
 use super::data_in::{parts, MSG_CMSG_COMPAT};
-use crate::real;
 use crate::stream::iov::One;
 use crate::stream::send::send as put;
 use crate::stream::{open, transfer};
 use crate::threads::Kind;
+use crate::{errno, real};
 use core::ffi::{c_int, c_void};
 use libc::{iovec, mmsghdr, msghdr, off_t, size_t, sockaddr, socklen_t, ssize_t};
 use rdma_engine::abi::reason::Reason;
@@ -44,16 +44,17 @@ crate::hooks! {
     }
 
     fn send(fd: c_int, buf: *const c_void, len: size_t, flags: c_int) -> ssize_t {
-        put(fd, One::new(buf.cast_mut(), len), flags, move || unsafe { real::send(fd, buf, len, flags) })
+        let plain = move || unsafe { real::send(fd, buf, len, flags) };
+        if flags & libc::MSG_FASTOPEN != 0 {
+            return fast_open(fd, plain);
+        }
+        put(fd, One::new(buf.cast_mut(), len), flags, plain)
     }
 
     fn sendto(fd: c_int, buf: *const c_void, len: size_t, flags: c_int, addr: *const sockaddr, alen: socklen_t) -> ssize_t {
         let plain = move || unsafe { real::sendto(fd, buf, len, flags, addr, alen) };
         if flags & libc::MSG_FASTOPEN != 0 {
-            let r = plain();
-            // Data in the SYN shifts the kernel's counts.
-            fast_open(fd);
-            return r;
+            return fast_open(fd, plain);
         }
         put(fd, One::new(buf.cast_mut(), len), flags, plain)
     }
@@ -122,13 +123,21 @@ crate::hooks! {
     }
 }
 
-fn fast_open(fd: c_int) {
+/// A call with MSG_FASTOPEN, which connects: data in the SYN shifts the kernel's counts. On a
+/// connection it is refused.
+#[cold]
+fn fast_open(fd: c_int, call: impl Fn() -> ssize_t) -> ssize_t {
+    let r = call();
+    if r < 0 && errno::get() == libc::EISCONN {
+        return r;
+    }
     if crate::stream::of(fd).is_none() {
         open::connected(fd, true);
     }
     if let Some(s) = crate::stream::of(fd) {
         open::pin(&s, Reason::KernelOption);
     }
+    r
 }
 
 /// sendmsg(2).
@@ -154,9 +163,7 @@ unsafe fn send_message(fd: c_int, msg: *const msghdr, flags: c_int) -> ssize_t {
         return plain();
     }
     if flags & libc::MSG_FASTOPEN != 0 {
-        let r = plain();
-        fast_open(fd);
-        return r;
+        return fast_open(fd, plain);
     }
     if has_control {
         if let Some(s) = crate::stream::of(fd) {

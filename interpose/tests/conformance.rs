@@ -158,6 +158,7 @@ cases! {
     urgent: pair.either();
     kernel_options: pair.either();
     control_data: pair.either();
+    options_kept: pair.limit(60);
     zerocopy: pair.either();
 
     // 1 GiB in random sizes, with state changes all along the way

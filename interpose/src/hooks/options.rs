@@ -3,6 +3,7 @@
 use super::lifecycle::duplicated;
 use crate::real;
 use crate::stream::leave;
+use crate::stream::options::Change;
 use crate::stream::{cutover, ending, options, ready, settings};
 use crate::streams::Stream;
 use core::ffi::{c_int, c_void};
@@ -44,7 +45,7 @@ fn control(fd: c_int, cmd: c_int, arg: usize, call: impl FnOnce() -> c_int) -> c
 }
 
 /// Before an option that only the kernel can honour.
-fn leave_for(s: &crate::streams::Stream, reason: Reason) {
+fn leave_for(s: &Stream, reason: Reason) {
     if reason == Reason::Ulp {
         // The kernel wants to see every byte from here on.
         leave::leave_to_others(s, reason);
@@ -56,18 +57,19 @@ fn leave_for(s: &crate::streams::Stream, reason: Reason) {
 crate::hooks! {
     fn setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: socklen_t) -> c_int {
         let stream = crate::stream::of(fd);
-        if let Some(s) = &stream {
-            let lowat = level == libc::SOL_SOCKET
-                && name == libc::SO_RCVLOWAT
-                && crate::faults::load(value.cast::<c_int>()).is_some_and(|n| n > 1);
-            let reason = options::pins(level, name).or(lowat.then_some(Reason::KernelOption));
-            if let Some(reason) = reason {
-                leave_for(s, reason);
-            }
+        let Some(s) = stream else {
+            return unsafe { real::setsockopt(fd, level, name, value, len) };
+        };
+        let change = options::change(level, name, value, len);
+        if let Change::Pins(reason) = change {
+            leave_for(&s, reason);
         }
         let r = unsafe { real::setsockopt(fd, level, name, value, len) };
-        if let (0, Some(s)) = (r, &stream) {
-            changed(s, fd, level, name);
+        if r == 0 {
+            if change == Change::Unknown {
+                leave::leave_wire(&s, Reason::KernelOption);
+            }
+            changed(&s, fd, level, name);
         }
         r
     }

@@ -14,7 +14,7 @@
 //!   [`handback`] – with what the ring still holds. [`tcp`] – the kernel's counts.
 //! * [`receive`], [`send`] – the data calls.
 //! * [`wait`] – the merged wait of one stream; [`bell`] – doorbells; [`flow`] – readers at a writer's heels.
-//! * [`options`] – what only the kernel can honour; [`settings`] – what it is asked
+//! * [`options`] – what only the kernel can honour ([`option_list`] has them all); [`settings`] – what it is asked
 //!   about waiting.
 //! * [`ready`] – what poll and epoll report; [`ending`] – FIN, reset and death.
 //! * [`close`] – shutdown, close, exit.
@@ -29,6 +29,7 @@ pub mod heat;
 pub mod iov;
 pub mod leave;
 pub mod open;
+mod option_list;
 pub mod options;
 pub mod ready;
 pub mod receive;

@@ -1,66 +1,54 @@
 //! Options that only the kernel can honour: a stream that has one stays on TCP.
 
-use core::ffi::c_int;
+use super::option_list::{fate, Fate, SOCKET, TCP};
+use core::ffi::{c_int, c_void};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::{sys, syscall};
 
-const TCP_INQ: c_int = 36;
-const SO_ATTACH_REUSEPORT_CBPF: c_int = 51;
-const SO_ATTACH_REUSEPORT_EBPF: c_int = 52;
-const SO_TXTIME: c_int = 61;
+/// What setsockopt(2) with an option means for the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing, or what the caller knows.
+    None,
+    /// The stream is pinned before the call.
+    Pins(Reason),
+    /// An option that we have not heard of: it pins if the kernel takes it.
+    Unknown,
+}
 
-/// Why an option pins the stream, if it does.
-pub fn pins(level: c_int, name: c_int) -> Option<Reason> {
-    match (level, name) {
-        (libc::IPPROTO_TCP, libc::TCP_ULP) => Some(Reason::Ulp),
-        (libc::SOL_SOCKET, libc::SO_ZEROCOPY) => Some(Reason::ZeroCopy),
-        (libc::IPPROTO_TCP, libc::TCP_REPAIR | libc::TCP_MD5SIG | TCP_INQ)
-        | (
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER
-            | libc::SO_ATTACH_BPF
-            | SO_ATTACH_REUSEPORT_CBPF
-            | SO_ATTACH_REUSEPORT_EBPF
-            | libc::SO_TIMESTAMP
-            | libc::SO_TIMESTAMPNS
-            | libc::SO_TIMESTAMPING
-            | libc::SO_OOBINLINE
-            | SO_TXTIME,
-        ) => Some(Reason::KernelOption),
-        _ => None,
+/// Looks an option up, and its value, of which `len` bytes stand at `value`.
+pub fn change(level: c_int, name: c_int, value: *const c_void, len: u32) -> Change {
+    match fate(level, name) {
+        Some(Fate::Kernel | Fate::Emulated) => Change::None,
+        Some(Fate::Always(reason)) => Change::Pins(reason),
+        Some(Fate::Unless(idle, reason)) => {
+            let number = (len >= 4).then(|| crate::faults::load(value.cast::<c_int>()));
+            match number.flatten() {
+                Some(n) if idle.contains(&n) => Change::None,
+                _ => Change::Pins(reason),
+            }
+        }
+        None => Change::Unknown,
     }
 }
 
 /// Is any of them in force? The program may have set it before the connection was
 /// there, or on the listening socket.
 pub fn in_force(fd: c_int) -> Option<Reason> {
-    const NUMBERS: [(c_int, c_int); 7] = [
-        (libc::SOL_SOCKET, libc::SO_ZEROCOPY),
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMP),
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
-        (libc::SOL_SOCKET, libc::SO_TIMESTAMPING),
-        (libc::SOL_SOCKET, libc::SO_OOBINLINE),
-        (libc::IPPROTO_TCP, libc::TCP_REPAIR),
-        (libc::IPPROTO_TCP, TCP_INQ),
-    ];
-    let number = |level, name| sys::getsockopt(fd, level, name, 0u32).unwrap_or(0);
-    let set = NUMBERS
-        .into_iter()
-        .find(|&(level, name)| number(level, name) != 0);
-    if let Some((level, name)) = set {
-        return pins(level, name);
-    }
-    let ulp = sys::getsockopt(fd, libc::IPPROTO_TCP, libc::TCP_ULP, [0u8; 16]);
-    if ulp.is_ok_and(|name| name[0] != 0) {
-        return Some(Reason::Ulp);
+    for entry in SOCKET.iter().chain(TCP) {
+        if let Fate::Unless(idle, reason) = entry.fate {
+            let number = sys::getsockopt(fd, entry.level, entry.number, 0);
+            if number.is_ok_and(|n| !idle.contains(&n)) {
+                return Some(reason);
+            }
+        }
     }
     // SAFETY: no memory is passed.
     let fl = unsafe { syscall!(libc::SYS_fcntl, fd, libc::F_GETFL) };
     if fl >= 0 && fl as c_int & libc::O_ASYNC != 0 {
         return Some(Reason::Sigio);
     }
-    let waits = number(libc::SOL_SOCKET, libc::SO_RCVLOWAT) > 1;
-    (waits || has_filter(fd)).then_some(Reason::KernelOption)
+    has_filter(fd).then_some(Reason::KernelOption)
 }
 
 /// Has the socket a filter? SO_GET_FILTER with no room tells its length; it refuses
@@ -108,7 +96,23 @@ mod tests {
             ),
             (libc::SOL_SOCKET, libc::SO_RCVLOWAT, 2, Reason::KernelOption),
             (libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1, Reason::ZeroCopy),
-            (libc::IPPROTO_TCP, TCP_INQ, 1, Reason::KernelOption),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                -1,
+                Reason::KernelOption,
+            ),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_MAX_PACING_RATE,
+                1 << 20,
+                Reason::KernelOption,
+            ),
+            // SO_TIMESTAMP_NEW, SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_NEW; TCP_INQ
+            (libc::SOL_SOCKET, 63, 1, Reason::KernelOption),
+            (libc::SOL_SOCKET, 64, 1, Reason::KernelOption),
+            (libc::SOL_SOCKET, 65, 16, Reason::KernelOption),
+            (libc::IPPROTO_TCP, 36, 1, Reason::KernelOption),
         ] {
             let s = new();
             set(s.as_raw_fd(), level, name, &value);
@@ -139,9 +143,13 @@ mod tests {
             libc::SO_OOBINLINE,
             &1,
         );
-        let _client = new();
-        let accepted: Vec<_> = (0..8).map(|_| listener.accept().unwrap().0).collect();
-        let accepted = &accepted[7];
+        let client = new();
+        let accepted = loop {
+            let (s, from) = listener.accept().unwrap();
+            if from == client.local_addr().unwrap() {
+                break s;
+            }
+        };
         assert_eq!(in_force(accepted.as_raw_fd()), Some(Reason::KernelOption));
     }
 }

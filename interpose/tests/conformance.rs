@@ -159,6 +159,7 @@ cases! {
     kernel_options: pair.either();
     control_data: pair.either();
     options_kept: pair.limit(60);
+    options_pinned: pair.either().limit(60);
     zerocopy: pair.either();
 
     // 1 GiB in random sizes, with state changes all along the way

@@ -14,6 +14,7 @@ mod fork;
 mod lifecycle;
 mod makers;
 mod options;
+mod pages;
 mod readiness;
 mod signal;
 mod spawn;

@@ -1,6 +1,7 @@
 //! Options and control calls: what the kernel alone can honour pins a stream.
 
 use super::lifecycle::duplicated;
+use super::pages;
 use crate::real;
 use crate::stream::leave;
 use crate::stream::options::Change;
@@ -75,6 +76,12 @@ crate::hooks! {
     }
 
     fn getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut socklen_t) -> c_int {
+        if pages::asks_for(level, name) {
+            let answer = crate::stream::of(fd).and_then(|s| pages::receive(&s, fd, value, len));
+            if let Some(r) = answer {
+                return r;
+            }
+        }
         let r = unsafe { real::getsockopt(fd, level, name, value, len) };
         if r == 0 && level == libc::SOL_SOCKET && name == libc::SO_ERROR {
             let told = crate::stream::of(fd).is_some_and(|s| ending::tell_reset(&s));

@@ -5,6 +5,9 @@ use core::ffi::{c_int, c_void};
 use rdma_engine::abi::reason::Reason;
 use rdma_engine::{sys, syscall};
 
+/// TCP_ZEROCOPY_RECEIVE: getsockopt(2) reads with it.
+pub const TCP_ZEROCOPY_RECEIVE: c_int = 35;
+
 /// What setsockopt(2) with an option means for the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {

@@ -158,6 +158,7 @@ cases! {
     urgent: pair.either();
     kernel_options: pair.either();
     control_data: pair.either();
+    flags_all: pair.either().limit(60);
     options_kept: pair.limit(60);
     options_pinned: pair.either().limit(60);
     zerocopy: pair.either();

@@ -12,7 +12,7 @@
 //! * [`crate::rendezvous`] – offers: Plain to Offered to Attached.
 //! * [`cutover`] – promises, cuts, recalls; [`leave`] – back to TCP at once;
 //!   [`handback`] – with what the ring still holds. [`tcp`] – the kernel's counts.
-//! * [`receive`], [`send`] – the data calls.
+//! * [`receive`], [`send`] – the data calls; [`flag_list`] – their flags.
 //! * [`wait`] – the merged wait of one stream; [`bell`] – doorbells; [`flow`] – readers at a writer's heels.
 //! * [`options`] – what only the kernel can honour ([`option_list`] has them all); [`settings`] – what it is asked
 //!   about waiting.
@@ -23,6 +23,7 @@ pub mod bell;
 pub mod close;
 pub mod cutover;
 pub mod ending;
+mod flag_list;
 mod flow;
 pub mod handback;
 pub mod heat;

@@ -3,7 +3,7 @@
 use super::bell;
 use super::iov::{Iov, Parts};
 use super::wait::{Waiter, Want};
-use super::{add, close, cutover, enter, enter_first, hold, First, Held, Inside};
+use super::{add, close, cutover, enter, enter_first, flag_list, hold, First, Held, Inside};
 use super::{ending, ready};
 use crate::errno;
 use crate::streams::Stream;
@@ -65,7 +65,7 @@ fn attached(
     plain: impl FnOnce() -> isize,
 ) -> isize {
     threads::cancellation_point();
-    if fl & (libc::MSG_OOB | libc::MSG_ERRQUEUE) != 0 {
+    if fl & flag_list::KERNEL_RECEIVES != 0 {
         return plain();
     }
     let Some((s, doing)) = inside.stream() else {

@@ -6,7 +6,9 @@ use super::iov::{Iov, Parts};
 use super::leave::leave_wire;
 use super::receive::broken;
 use super::wait::{Waiter, Want};
-use super::{add, close, ending, enter, enter_first, handback, hold, ready, First, Held, Inside};
+use super::{
+    add, close, ending, enter, enter_first, flag_list, handback, hold, ready, First, Held, Inside,
+};
 use crate::streams::Stream;
 use crate::threads::{self, Doing, Kind};
 use crate::{errno, real};
@@ -91,12 +93,7 @@ fn marked(
         return plain();
     };
     doing.now(Kind::Use, s.index);
-    if fl & (libc::MSG_OOB | libc::MSG_ZEROCOPY) != 0 {
-        let reason = if fl & libc::MSG_OOB != 0 {
-            Reason::Urgent
-        } else {
-            Reason::ZeroCopy
-        };
+    if let Some(reason) = flag_list::pins_sender(fl) {
         if !leave_wire(s, reason) {
             // The peer has not seen the last change of wire yet, and order goes
             // before everything.

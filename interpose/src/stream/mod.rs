@@ -31,6 +31,8 @@ pub mod iov;
 pub mod leave;
 pub mod open;
 mod option_list;
+#[cfg(test)]
+mod option_table;
 pub mod options;
 pub mod ready;
 pub mod receive;

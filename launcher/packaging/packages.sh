@@ -9,8 +9,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build='gcc libc6-dev'
 demo="$build netperf netpipe-tcp redis-server redis-tools"
-test="$demo curl default-jdk-headless git iperf3 memcached nginx nodejs openssh-client openssh-server \
-postgresql postgresql-contrib procps python3 sockperf wrk"
+test="$demo curl default-jdk-headless git gunicorn iperf3 memcached nginx nodejs openbsd-inetd openssh-client \
+openssh-server openssl postgresql postgresql-contrib procps python3 rsync socat sockperf wrk"
 
 case ${1:-} in
     build) wanted=$build ;;

@@ -21,6 +21,12 @@ start_postgres() {
     export PGPORT
     PGPORT=$(free_port)
     serve "$PGPORT" postgres -D "$CLUSTER" -p "$PGPORT" -h 127.0.0.1 -k "$DIR/work" -c fsync=off -c ssl=off || return 1
+    # It listens before it is ready to answer.
+    local try
+    for try in {1..100}; do
+        pg_isready -q && break
+        sleep 0.1
+    done
     run pgbench -i -q -s "$(size 1 10)" >/dev/null 2>&1
 }
 

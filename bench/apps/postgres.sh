@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# PostgreSQL over TCP: pgbench read-only and read-write with four clients, and large results.
+# PostgreSQL over TCP: pgbench read-only and read-write with four clients, and large results; encrypted, too.
 # Server and client run as one user, who must not be root.
 . "$(dirname "$0")/lib.sh"
 PATH=$PATH:$(printf '%s:' /usr/lib/postgresql/*/bin)
@@ -17,10 +17,11 @@ SIDE=plain run initdb -D "$CLUSTER" -U bench -A trust --no-sync --locale=C -E UT
     { fail "initdb: $(tail -n 1 "$DIR/initdb.log")"; finish; }
 export PGHOST=127.0.0.1 PGUSER=bench PGDATABASE=postgres PGCONNECT_TIMEOUT=10
 
+SSL=off
 start_postgres() {
     export PGPORT
     PGPORT=$(free_port)
-    serve "$PGPORT" postgres -D "$CLUSTER" -p "$PGPORT" -h 127.0.0.1 -k "$DIR/work" -c fsync=off -c ssl=off || return 1
+    serve "$PGPORT" postgres -D "$CLUSTER" -p "$PGPORT" -h 127.0.0.1 -k "$DIR/work" -c fsync=off -c "ssl=$SSL" || return 1
     # It listens before it is ready to answer.
     local try
     for try in {1..100}; do
@@ -48,10 +49,31 @@ rows() {
         -c "SELECT count(*), md5(string_agg(h, '' ORDER BY i)) FROM t" <"$DIR/work/rows"
 }
 
+# The server's key must be its own, and the client must really encrypt.
+make_certificate() {
+    "${AS[@]}" openssl req -new -x509 -days 2 -nodes -newkey rsa:2048 -subj /CN=bench \
+        -out "$CLUSTER/server.crt" -keyout "$CLUSTER/server.key" >"$DIR/openssl.log" 2>&1 &&
+        chmod 600 "$CLUSTER/server.key"
+}
+encrypted() {
+    local status SSL=on PGSSLMODE=require
+    export PGSSLMODE
+    "$@"
+    status=$?
+    run psql -At -c 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()'
+    return $status
+}
+
 TRANSACTIONS=$(size 500 20000)
 check "pgbench -S -c 4" fast bench -S -c 4 -j 2 -t "$TRANSACTIONS"
 check "pgbench read-write -c 4" fast bench -c 4 -j 2 -t "$(size 200 5000)"
 check "pgbench -S -M prepared -c 1" fast bench -S -M prepared -c 1 -t "$TRANSACTIONS"
 check "pgbench -C (a connection each)" any bench -S -C -c 2 -t "$(size 50 500)"
 check "COPY out and in" fast rows "$(size 100000 2000000)"
+if command -v openssl >/dev/null && make_certificate; then
+    check "SSL: pgbench -S -c 4" fast encrypted bench -S -c 4 -j 2 -t "$TRANSACTIONS"
+    check "SSL: COPY out and in" fast encrypted rows "$(size 50000 2000000)"
+else
+    echo "skip $NAME SSL: openssl is not installed, or makes no certificate"
+fi
 finish

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# OpenSSH to an sshd of our own: own port, own keys, own configuration. A large copy each way, by ssh and by scp.
+# OpenSSH to an sshd of our own: own port, own keys, own configuration. A large copy each way, by ssh and by scp, and
+# through a tunnel, where ssh and sshd are each the end of two streams.
 . "$(dirname "$0")/lib.sh"
 need sshd openssh-server
 need ssh openssh-client
@@ -68,7 +69,40 @@ by_scp() {
     sha "$DIR/work/down" "$DIR/work/up"
 }
 
+# tunnel -L (the listener is ssh's) or -R (it is sshd's). What is behind it sends a file: a stream of curl
+# to the one, one between ssh and sshd, one of the other to the server.
+tunnel() {
+    local to from client status=0
+    to=$(free_port)
+    serve "$to" "$PYTHON" -m http.server --bind 127.0.0.1 --directory "$DIR/www" "$to" || return 1
+    start_sshd || return 1
+    from=$(free_port)
+    touch "$DIR/work/in-use"
+    # A command that ends, and not -N and a signal: ssh and sshd have something to tell at their ends.
+    run ssh -o ExitOnForwardFailure=yes "$1" "127.0.0.1:$from:127.0.0.1:$to" -F "$DIR/work/ssh_config" bench \
+        "while [ -e '$DIR/work/in-use' ]; do sleep 0.1; done" &
+    client=$!
+    wait_listening "$from" && run curl -sS -f "http://127.0.0.1:$from/big" | sha &&
+        run curl -sS -f "http://127.0.0.1:$from/small" "http://127.0.0.1:$from/small" | sha || status=1
+    rm "$DIR/work/in-use"
+    wait "$client" && return $status
+}
+
+tunnels() {
+    if command -v curl >/dev/null && command -v python3 >/dev/null; then
+        need_python
+        mkdir "$DIR/www"
+        head -c "$(size 10000000 1073741824)" "$DIR/big" >"$DIR/www/big"
+        head -c 10000 "$DIR/big" >"$DIR/www/small"
+        check "tunnel -L" fast tunnel -L
+        check "tunnel -R" fast tunnel -R
+    else
+        echo "skip $NAME tunnel: curl or python3 is not installed"
+    fi
+}
+
 check "short commands" any commands
 check "copy by ssh and cat" fast by_ssh
 check "copy by scp" fast by_scp
+tunnels
 finish

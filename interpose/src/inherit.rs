@@ -71,7 +71,14 @@ pub fn before_exec(env: Strings) -> Exec {
         Phase::Plain => {}
         Phase::Offered => rendezvous::retract(s),
         Phase::Attached => {
-            leave::give_up_wire(s, Reason::Exec);
+            // Whom a program hands its share to, that others hold as well, nobody sees: then
+            // for good.
+            let reason = if s.is_sole() {
+                Reason::Exec
+            } else {
+                Reason::Passed
+            };
+            leave::give_up_wire(s, reason);
             handback::go_away(s);
         }
     });

@@ -131,6 +131,31 @@ serve() {
     wait_listening "$port"
 }
 
+# serve_daemon PORT PIDFILE COMMAND: a server that puts itself into the background, until the case ends.
+serve_daemon() {
+    local port=$1 file=$2 try
+    shift 2
+    prefix server
+    timeout --foreground -k 5 "$LIMIT" "${AS[@]}" "${PREFIX[@]}" "$@" >>"$DIR/server.log" 2>&1 || return 1
+    for try in {1..200}; do
+        [ -s "$file" ] && break
+        sleep 0.05
+    done
+    SERVERS+=("$(cat "$file")")
+    wait_listening "$port"
+}
+
+# wait_gone PID: until that process has ended, at most ten seconds.
+wait_gone() {
+    local try
+    for try in {1..200}; do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.05
+    done
+    echo "process $1 does not end" >&2
+    return 1
+}
+
 # End the servers of this case; timeout passes the signal on to the program.
 stop_servers() {
     local pid try

@@ -9,9 +9,9 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build='gcc libc6-dev'
 demo="$build netperf netpipe-tcp redis-server redis-tools"
-test="$demo apache2-bin apache2-utils curl default-jdk-headless git gunicorn iperf3 memcached nginx nodejs \
-openbsd-inetd openssh-client openssh-server openssl postgresql postgresql-contrib procps python3 rsync socat \
-sockperf wrk"
+test="$demo apache2-bin apache2-utils curl default-jdk-headless git gunicorn haproxy iperf3 memcached nginx \
+nodejs openbsd-inetd openssh-client openssh-server openssl postgresql postgresql-contrib procps python3 rsync \
+socat sockperf wrk"
 
 case ${1:-} in
     build) wanted=$build ;;

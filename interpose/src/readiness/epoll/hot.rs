@@ -29,17 +29,29 @@ pub(super) enum Look {
 impl Set {
     /// Reports of hot streams into `out`.
     pub(super) fn collect(&self, out: &mut [epoll_event], why: Look) -> usize {
-        let (n, left) = self.collect_locked(out, why);
+        self.collect_behind(0, out, why)
+    }
+
+    /// Reports of hot streams, behind the `kept` events that the kernel had for the
+    /// program. Returns the number of both.
+    pub(super) fn collect_behind(&self, kept: usize, all: &mut [epoll_event], why: Look) -> usize {
+        let (told, out) = all.split_at_mut(kept);
+        let (n, left) = self.collect_locked(told, out, why);
         if left {
             // Others that sleep here can have those.
             self.wake();
         }
-        n
+        kept + n
     }
 
-    /// [`Set::collect`]; also says whether some were not looked at for lack of
+    /// [`Set::collect_behind`]; also says whether some were not looked at for lack of
     /// room.
-    pub(super) fn collect_locked(&self, out: &mut [epoll_event], why: Look) -> (usize, bool) {
+    pub(super) fn collect_locked(
+        &self,
+        told: &[epoll_event],
+        out: &mut [epoll_event],
+        why: Look,
+    ) -> (usize, bool) {
         let _held = self.hold();
         let mut n = 0;
         let mut reported = [0u32; 16];
@@ -63,6 +75,13 @@ impl Set {
             }
             if n == out.len() {
                 left = true;
+                self.heat(this, r);
+                continue;
+            }
+            // Taken over by another thread after the kernel had reported it: nobody
+            // expects two events of one descriptor, and the next wait has this one.
+            let data = r.data.load(Ordering::Relaxed);
+            if told.iter().any(|e| e.u64 == data) {
                 self.heat(this, r);
                 continue;
             }

@@ -86,7 +86,7 @@ pub fn wait(
     });
     match slept {
         Some((_, Some(kept))) => {
-            let n = kept + set.collect(&mut events[kept..], Look::Now);
+            let n = set.collect_behind(kept, events, Look::Now);
             if n > 0 || timeout_ns == Some(0) {
                 set.hand_over();
                 return n as i32;
@@ -167,7 +167,7 @@ fn merged(
         }
         let kept = set.sift(&mut events[..r as usize]);
         asking.end();
-        n = kept + set.collect(&mut events[kept..], Look::Now);
+        n = set.collect_behind(kept, events, Look::Now);
         if n > 0 {
             return n as i32;
         }
@@ -189,7 +189,7 @@ fn now(set: &Set, events: &mut [epoll_event], sleeper: &impl Sleep) -> usize {
     }
     let kept = set.sift(&mut events[..r as usize]);
     asking.end();
-    kept + set.collect(&mut events[kept..], Look::Now)
+    set.collect_behind(kept, events, Look::Now)
 }
 
 /// Polls the hot streams: spins very little, then yields for a while. Returns

@@ -31,11 +31,12 @@ LoadModule authz_core_module $MODULES/mod_authz_core.so
 DocumentRoot $DIR/www
 EnableMMAP On
 MaxKeepAliveRequests 0
-MaxRequestWorkers 64
+MaxRequestWorkers 120
 EOF
-        # As many as the load has connections: Apache takes seconds to start more of them.
+        # As many as the load has connections: Apache takes seconds to start more of them. And more threads than that in a
+        # child: one whose threads are all busy closes kept connections, which ab counts as failed requests.
         [ "$1" = prefork ] && printf 'StartServers 16\nMinSpareServers 2\nMaxSpareServers 16\n'
-        [ "$1" = event ] && printf 'StartServers 2\nThreadsPerChild 16\nMinSpareThreads 16\nMaxSpareThreads 64\n'
+        [ "$1" = event ] && printf 'StartServers 2\nThreadsPerChild 60\nMinSpareThreads 60\nMaxSpareThreads 120\n'
         shift
         [ $# -eq 0 ] || printf '%s\n' "$@"
     } >"$DIR/work/apache.conf"

@@ -73,6 +73,7 @@ cases! {
     epoll_fairness: pair;
     epoll_other_reader: pair;
     epoll_threads: pair;
+    epoll_given_back: pair;
     epoll_busy_handler: pair;
     epoll_mixed_waits: pair;
     slow_reader: pair;

@@ -43,6 +43,8 @@ pub const TAKEN: u32 = 2;
 pub const FIRED: u32 = 4;
 /// It stands in the set's list of hot ones.
 pub const HOT: u32 = 8;
+/// Not reported the last time, as the kernel had an event with the same data.
+pub const PUT_OFF: u32 = 32;
 /// An edge is due: it was (re)armed, or the kernel said so.
 pub const EDGE: u32 = 16;
 

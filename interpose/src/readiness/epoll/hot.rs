@@ -1,7 +1,7 @@
 //! The streams of a set that are looked at in user space: reported, armed, cooled,
 //! and handed over; and the waking of who sleeps in the set.
 
-use super::super::register::{bits, Registration, EDGE, HOT, TAKEN, VALID};
+use super::super::register::{bits, Registration, EDGE, HOT, PUT_OFF, TAKEN, VALID};
 use super::{sets, token, Set, KIND, LOCAL, SIDE, TCP, TOKEN, TOKEN_MASK};
 use crate::descriptors;
 use crate::fdtable;
@@ -79,11 +79,16 @@ impl Set {
                 continue;
             }
             // Taken over by another thread after the kernel had reported it: nobody
-            // expects two events of one descriptor, and the next wait has this one.
+            // expects two events of one descriptor, and the next wait has this one. (Once:
+            // the program may give the same data to all.)
             let data = r.data.load(Ordering::Relaxed);
-            if told.iter().any(|e| e.u64 == data) {
+            if told.iter().any(|e| e.u64 == data) && !r.is(PUT_OFF) {
+                r.set(PUT_OFF);
                 self.heat(this, r);
                 continue;
+            }
+            if r.is(PUT_OFF) {
+                r.clear(PUT_OFF);
             }
             let report = r.stream().map_or(0, |s| {
                 // Armed and cooled under one lock: whoever takes the bell down makes

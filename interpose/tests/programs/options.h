@@ -26,7 +26,8 @@ FN void say_option(const char *when, int fd, const struct option *o)
 
 FN int set_option(int fd, const struct option *o, long value)
 {
-    return setsockopt(fd, o->level, o->number, &value, o->size);
+    long whole[8] = {value}; /* a struct's first member, and zeros */
+    return setsockopt(fd, o->level, o->number, whole, o->size);
 }
 
 FN void try_option(int fd, enum side side, const struct option *o)

@@ -143,7 +143,7 @@ events! {
     /// What the ring held was returned to the peer's sender.
     Returned = 37, Info, "receive direction moves back to TCP, with what it had not read", Arg::Number("epoch"), Arg::No;
     /// The peer's end has gone to another program, and ours is plain again.
-    Detached = 39, Info, "the other end is another program's now", Arg::No, Arg::No;
+    Detached = 39, Info, "the other end belongs to another program now", Arg::No, Arg::No;
     /// What the peer had returned has gone by TCP.
     Resent = 38, Debug, "what the peer had not read went by TCP", Arg::Number("epoch"), Arg::No;
     /// The peer's process is gone, or has closed.

@@ -13,17 +13,24 @@ pub(super) fn source_dir() -> PathBuf {
 pub(super) fn program(case: &Case) -> PathBuf {
     let source = source_dir().join(case.name).with_extension("c");
     let binary = super::work_dir().join("bin").join(case.name);
-    let newest = ["program.h", "epoll.h", "roles.h", "numbered.h"]
-        .iter()
-        .map(|header| source_dir().join(header))
+    let newest = headers()
         .chain([source.clone()])
-        .map(|path| modified(&path).unwrap_or_else(|| panic!("{} is missing", path.display())))
+        .map(|p| modified(&p))
         .max();
+    let newest = newest.flatten();
+    assert!(newest.is_some(), "{} is missing", source.display());
     if modified(&binary) > newest {
         return binary;
     }
     compile(case, &source, &binary);
     binary
+}
+
+/// What any of the programs may include.
+fn headers() -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(source_dir()).expect("the programs' directory");
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|e| e == "h"))
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

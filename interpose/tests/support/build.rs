@@ -13,13 +13,10 @@ pub(super) fn source_dir() -> PathBuf {
 pub(super) fn program(case: &Case) -> PathBuf {
     let source = source_dir().join(case.name).with_extension("c");
     let binary = super::work_dir().join("bin").join(case.name);
-    let newest = headers()
-        .chain([source.clone()])
-        .map(|p| modified(&p))
-        .max();
-    let newest = newest.flatten();
-    assert!(newest.is_some(), "{} is missing", source.display());
-    if modified(&binary) > newest {
+    let own = modified(&source);
+    assert!(own.is_some(), "{} is missing", source.display());
+    let newest = headers().map(|path| modified(&path)).max().max(Some(own));
+    if Some(modified(&binary)) > newest {
         return binary;
     }
     compile(case, &source, &binary);

@@ -3,30 +3,7 @@
  * The sender keeps it for a while, then closes it.
  */
 #include "program.h"
-
-static void pass(int by, int fd)
-{
-    char control[CMSG_SPACE(sizeof fd)] = "", byte = 'x';
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    *header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    MUST(sendmsg(by, &message, 0));
-}
-
-static int passed(int by)
-{
-    char control[CMSG_SPACE(sizeof(int))], byte;
-    int fd;
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    MUST(recvmsg(by, &message, 0));
-    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
-    return fd;
-}
+#include "passing.h"
 
 /* Started before there was a stream; serves what it is passed. */
 static int helper(int by)
@@ -34,7 +11,7 @@ static int helper(int by)
     char bytes[100];
     watchdog();
     stage("helper");
-    int fd = passed(by);
+    int fd = take_passed(by);
     await_bytes(fd, 100);
     if (recv_all(fd, bytes, 100) != 100 || !intact(9, 0, bytes, 100))
         die("queued");

@@ -82,6 +82,7 @@ pub fn before_exec(env: Strings) -> Exec {
             handback::go_away(s);
         }
     });
+    kept().for_each(|s| leave::dissolve_owing(&s));
     let mut passed = 0;
     for s in streams::ours() {
         if s.descriptors().any(is_kept) {

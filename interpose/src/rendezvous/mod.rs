@@ -362,4 +362,5 @@ pub fn io_uring() {
     leave::all_leave(crate::streams::ours, leave::LONG_NS, |s| {
         leave::give_up_wire(s, Reason::IoUring)
     });
+    crate::streams::ours().for_each(|s| leave::dissolve_owing(&s));
 }

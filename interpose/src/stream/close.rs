@@ -6,7 +6,7 @@
 //! whatever becomes of us.
 
 use super::bell;
-use super::leave::LONG_NS;
+use super::leave::{self, LONG_NS};
 use super::{handback, ready, settled};
 use crate::fdtable::{self, Entry};
 use crate::streams::{self, Stream};
@@ -23,7 +23,9 @@ pub fn shutdown(s: &Stream, fd: i32, how: i32) -> i32 {
     let read = how == libc::SHUT_RD || how == libc::SHUT_RDWR;
     // The word comes before the FIN: a FIN without it is a death.
     if write {
-        handback::close_gate(s, LONG_NS);
+        if !handback::close_gate(s, LONG_NS) {
+            leave::dissolve(s);
+        }
         tell(s, sender_flags::SHUT);
     }
     let deaf = (write || s.slot.has(flags::SHUT_WR)) && (read || s.slot.has(flags::SHUT_RD));
@@ -146,8 +148,8 @@ fn part(s: &Stream, fd: i32) {
     if s.phase() != Phase::Attached {
         return;
     }
-    handback::close_gate(s, LONG_NS);
-    if s.slot.rx_mode() != RxMode::Plain && ready::unread(s) > 0 {
+    let all_sent = handback::close_gate(s, LONG_NS);
+    if !all_sent || s.slot.rx_mode() != RxMode::Plain && ready::unread(s) > 0 {
         // As the kernel does on unread data: reset instead of FIN.
         reset_on_close(fd);
     }

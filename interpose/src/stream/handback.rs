@@ -95,14 +95,17 @@ fn hand_back_locked(s: &Stream, segment: Segment) -> bool {
 }
 
 /// Before the socket gets its FIN: what the peer has returned until now goes first, for
-/// which `patience` ns are waited at the most; from now on it can return nothing.
-pub fn close_gate(s: &Stream, patience: u64) {
+/// which `patience` ns are waited at the most; from now on it can return nothing. False if
+/// something is owed still: then the end must not look like one.
+pub fn close_gate(s: &Stream, patience: u64) -> bool {
     let deadline = sys::now_ns().saturating_add(patience);
     loop {
         settle(s, deadline.saturating_sub(sys::now_ns()));
-        let Some(segment) = s.segment() else { return };
+        let Some(segment) = s.segment() else {
+            return true;
+        };
         if s.slot.tx.fast.load(Ordering::Acquire) != tx::FAST {
-            return;
+            return !is_owing(s);
         }
         let epoch = s.slot.tx.epoch.load(Ordering::Relaxed);
         let gate = &segment.direction(s.out()).gate;
@@ -111,10 +114,13 @@ pub fn close_gate(s: &Stream, patience: u64) {
         // Partner: the reader's, in `hand_back`.
         match gate.compare_exchange(fast, left, ok, fail) {
             // At this very moment.
-            Err(now) if gate::state(now) == gate::RETURNED && sys::now_ns() < deadline => {
+            Err(now) if gate::state(now) == gate::RETURNED => {
                 serve(s);
+                if sys::now_ns() >= deadline {
+                    return !is_owing(s) && s.slot.tx.fast.load(Ordering::Acquire) == tx::PLAIN;
+                }
             }
-            _ => return,
+            _ => return true,
         }
     }
 }
@@ -127,7 +133,7 @@ pub fn take_up(s: &Stream, segment: Segment) -> bool {
     // Partner: the sender's, in `flush`.
     let word = d.gate.load(Ordering::Acquire);
     match gate::state(word) {
-        gate::RETURNED => return false,
+        gate::RETURNED | gate::LEFT => return false,
         gate::RESENT => {}
         _ => return true,
     }

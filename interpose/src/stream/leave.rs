@@ -24,6 +24,7 @@ pub fn leave_wire(s: &Stream, reason: Reason) -> bool {
 pub fn leave_to_others(s: &Stream, reason: Reason) {
     give_up_wire(s, reason);
     wait(s, sys::now_ns() + LONG_NS);
+    dissolve_owing(s);
 }
 
 /// The first part of [`leave_to_others`], which waits for nothing.
@@ -31,14 +32,22 @@ pub fn give_up_wire(s: &Stream, reason: Reason) {
     if !handback::hand_back(s) {
         // The peer has left the ring before us, perhaps for good, and what TCP says next is
         // not what comes next: better an error than wrong bytes, or an end too early.
-        receive::broken(s);
-        disconnect(s);
+        dissolve(s);
     }
     open::pin(s, reason);
 }
 
-/// Dissolves the connection (connect(2)): every further call on it fails, whoever makes it.
-fn disconnect(s: &Stream) {
+/// After the wait: what we still owe to the peer would be missing before what others send.
+pub fn dissolve_owing(s: &Stream) {
+    if handback::is_owing(s) {
+        dissolve(s);
+    }
+}
+
+/// Dissolves the connection (connect(2)): every further call on it fails, whoever makes it,
+/// and the peer gets a reset.
+pub fn dissolve(s: &Stream) {
+    receive::broken(s);
     let nowhere = libc::sockaddr {
         sa_family: libc::AF_UNSPEC as u16,
         sa_data: [0; 14],

@@ -42,10 +42,15 @@ pub(super) fn from_tcp(fd: i32, iov: &Iov, most: usize, fl: i32) -> Once {
 /// Reads from TCP after a promise, as long as no cut is seen. The sender may cut over, and
 /// back again, at any time: only what stood in the queue when there was no cut yet is
 /// sure to come before it.
+/// No handler of ours may read between that look and the read.
 pub(super) fn before_cut(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once {
     if iov.left() == 0 {
         return counted(s, fd, iov, usize::MAX, fl);
     }
+    sys::with_signals_blocked(|| before_cut_undisturbed(s, fd, segment, iov, fl))
+}
+
+fn before_cut_undisturbed(s: &Stream, fd: i32, segment: Segment, iov: &Iov, fl: i32) -> Once {
     let queued = tcp::queued(fd);
     if see_cut(s, segment) {
         return Once::Again;
